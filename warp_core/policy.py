@@ -1,0 +1,48 @@
+"""Which expansion and which selector a pool calls for (WARP, table 3), and the reason in words.
+
+One number decides: the attainable entity match, the EM that filtering could reach. Table 1 of the paper shows two
+domains with the same top-k EM of which one is dense and one sparse; what differs is what filtering reaches.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from warp_core.candidates import CandidatePool
+
+Expansion = Literal["none", "entity_gated", "adaptive"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The decision matrix; every cell is a setting.
+
+    Parameters
+    ----------
+    dense_em : from this attainable EM on, a pool is dense (0 .. 1).
+    dense_variant, sparse_variant : the selector for either kind of pool.
+    short_pool_expansion : what is done when a pool is not dense, or lacks opinions.
+    """
+
+    dense_em: float = 0.85
+    dense_variant: str = "w1_minimizer"
+    sparse_variant: str = "w1_mmr"
+    short_pool_expansion: Expansion = "entity_gated"
+
+    def expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
+        """The expansion that a pool calls for, and why."""
+        if em_attainable < self.dense_em:
+            return self.short_pool_expansion, f"attainable EM {em_attainable:.2f} is below {self.dense_em:g}"
+        if deficit:
+            return self.short_pool_expansion, "the pool lacks opinions that the population holds"
+        return "none", f"attainable EM {em_attainable:.2f} and no deficit"
+
+    def variant(self, em_attainable: float) -> tuple[str, str]:
+        """The selector that a pool, after expansion, calls for, and why."""
+        if em_attainable >= self.dense_em:
+            return self.dense_variant, f"attainable EM {em_attainable:.2f} makes the pool dense"
+        return self.sparse_variant, f"attainable EM {em_attainable:.2f} leaves the pool sparse"
+
+
+def attainable_em(pool: CandidatePool, k: int) -> float:
+    """The EM that filtering could reach: min(1, entity-matched in the pool / k)."""
+    return min(1.0, int(pool.matched.sum()) / k)

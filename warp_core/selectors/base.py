@@ -1,0 +1,122 @@
+"""What all selectors share: checks, scope, relevance normalisation, filling up. An algorithm is only its `pick`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from warp_core.candidates import CandidatePool, RelevanceNorm, Scope, Selection
+from warp_core.distributions import FloatArray
+from warp_core.errors import InvalidInputError
+from warp_core.target import TargetDistribution
+
+Pick = Callable[[CandidatePool, TargetDistribution, int, float], list[int]]
+"""(eligible candidates, target, k, relevance weight) -> positions among them, in selection order."""
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A selection method: its algorithm and its defaults. Call it like a function.
+
+    Parameters
+    ----------
+    pick : the algorithm; it sees eligible candidates only.
+    scope : whether all of the pool or only entity-matched candidates are eligible.
+    relevance_weight : the papers' lambda (1 is relevance alone), or None for a method that has none.
+    rel_norm : how relevance is scaled before the method blends it.
+    needs_bins : whether candidates of unknown bin are ineligible.
+    """
+
+    pick: Pick
+    scope: Scope = "pool"
+    relevance_weight: float | None = None
+    rel_norm: RelevanceNorm = "none"
+    needs_bins: bool = True
+
+    def __call__(
+        self,
+        pool: CandidatePool,
+        target: TargetDistribution | ArrayLike,
+        k: int,
+        *,
+        relevance_weight: float | None = None,
+        scope: Scope | None = None,
+        rel_norm: RelevanceNorm | None = None,
+        fill: bool = False,
+    ) -> Selection:
+        """Choose k candidates.
+
+        Parameters
+        ----------
+        pool : N candidates.
+        target : a `TargetDistribution`, or non-negative weights over the scale's bins, shape (n_bins,).
+        k : at least 1; more than what is eligible gives all that is eligible.
+        relevance_weight : 0 .. 1; left out, or for a method without one, the method's own.
+        scope : `pool` or `entity`; left out, the method's own.
+        rel_norm : `none`, `minmax` or `rank`; left out, the method's own.
+        fill : top up a selection shorter than k with the most relevant of the rest.
+
+        Returns
+        -------
+        Selection with distinct indices in selection order.
+
+        Raises
+        ------
+        InvalidInputError : an argument is out of range, or target and scale disagree on the bins.
+        """
+        aim = target if isinstance(target, TargetDistribution) else TargetDistribution.of_weights(target)
+        if aim.n_bins != pool.scale.n_bins:
+            raise InvalidInputError("target", f"{pool.scale.n_bins} weights are needed, got {aim.n_bins}")
+        if isinstance(k, bool) or int(k) != k or k < 1:
+            raise InvalidInputError("k", f"must be a whole number of at least 1, got {k}")
+        weight = self._weight(relevance_weight)
+        seen = normalised(pool, self.rel_norm if rel_norm is None else rel_norm)
+        eligible = self._eligible(pool, self.scope if scope is None else scope)
+        if eligible is None:
+            picked = self.pick(seen, aim, int(k), weight)
+        else:
+            picked = eligible[self.pick(seen.take(eligible), aim, int(k), weight)].tolist()
+        if fill and len(picked) < k:
+            taken = set(picked)
+            rest = (position for position in pool.by_relevance.tolist() if position not in taken)
+            picked += [position for position, _ in zip(rest, range(int(k) - len(picked)), strict=False)]
+        return Selection(np.array(picked, np.intp), pool, aim)
+
+    def _weight(self, asked: float | None) -> float:
+        if asked is not None and not 0 <= asked <= 1:
+            raise InvalidInputError("relevance_weight", f"must lie in 0 .. 1, got {asked}")
+        if self.relevance_weight is None:
+            return 0.0
+        return self.relevance_weight if asked is None else asked
+
+    def _eligible(self, pool: CandidatePool, scope: Scope) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
+        """Positions of the eligible candidates; None when that is the whole pool."""
+        if scope not in get_args(Scope):
+            raise InvalidInputError("scope", f"must be one of {', '.join(get_args(Scope))}, got {scope!r}")
+        mask = pool.matched if scope == "entity" else np.ones(len(pool), np.bool_)
+        if self.needs_bins:
+            mask = mask & (pool.bins >= 0)
+        return None if mask.all() else np.flatnonzero(mask)
+
+
+def normalised(pool: CandidatePool, rel_norm: RelevanceNorm) -> CandidatePool:
+    """The pool with relevance as given (`none`), stretched to 0 .. 1 (`minmax`), or by rank in 0 .. 1 (`rank`).
+
+    Equal relevances stay equal; a constant one becomes 0.
+
+    Raises
+    ------
+    InvalidInputError : no such normalisation.
+    """
+    if rel_norm not in get_args(RelevanceNorm):
+        raise InvalidInputError("rel_norm", f"must be one of {', '.join(get_args(RelevanceNorm))}, got {rel_norm!r}")
+    if rel_norm == "none" or not len(pool):
+        return pool
+    relevance: FloatArray = pool.relevance
+    if rel_norm == "rank":
+        relevance = np.unique(relevance, return_inverse=True)[1].astype(np.float64)
+    low, high = relevance.min(), relevance.max()
+    spread = high / 2 - low / 2  # halved first: the spread of two finite numbers may not be finite
+    return pool.with_relevance((relevance / 2 - low / 2) / (spread if spread > 0 else 1.0))

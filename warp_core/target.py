@@ -1,0 +1,137 @@
+"""Population counts -> the target distribution, and which rule made it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import isfinite
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from warp_core.distributions import FloatArray
+from warp_core.errors import InvalidInputError
+
+TargetRule = Literal["request", "entity", "smoothed", "domain", "uniform"]
+
+MIN_OPINIONS = 25
+"""From this many opinions on, an entity's own distribution is used (WARP, appendix F.4)."""
+MIN_BINS = 2
+MIN_BIN_SHARE = 0.05
+SMOOTHING = 50
+"""tau of alpha = n / (n + tau), in opinions (WARP, appendix F.4)."""
+
+_RESOLUTION = 10**12
+"""Shares given as floats are kept to 12 decimals: far finer than the 1e-9 within which scores are equal."""
+
+
+@dataclass(frozen=True)
+class TargetDistribution:
+    """What the selection should look like, kept as whole numbers so that costs compare exactly.
+
+    Parameters
+    ----------
+    cumulative : cumulative weights over the bins, length n_bins; the last entry is their total.
+    rule : what made it.
+    n : opinions on the entity behind it.
+    alpha : weight of the entity's own distribution against the domain's, 0 .. 1.
+    """
+
+    cumulative: tuple[int, ...]
+    rule: TargetRule = "request"
+    n: int = 0
+    alpha: float = 1.0
+
+    @classmethod
+    def of_counts(
+        cls, counts: Sequence[int], rule: TargetRule = "request", n: int = 0, alpha: float = 1.0
+    ) -> "TargetDistribution":
+        """Exact, from whole-number weights with a positive total."""
+        return cls(tuple(accumulate(counts)), rule, n, alpha)
+
+    @classmethod
+    def of_weights(cls, weights: ArrayLike) -> "TargetDistribution":
+        """From any non-negative weights over the bins, shape (n_bins,); they need not sum to 1.
+
+        Raises
+        ------
+        InvalidInputError : a weight is negative or not finite, or all are zero.
+        """
+        mass = np.asarray(weights, dtype=np.float64)
+        if mass.ndim != 1 or not len(mass):
+            raise InvalidInputError("target", f"must be a list of weights, one a bin, got shape {mass.shape}")
+        listed: list[float] = mass.tolist()
+        lowest, peak = min(listed), max(listed)
+        if not all(map(isfinite, listed)):
+            raise InvalidInputError("target", "weights must be finite")
+        if lowest < 0:
+            raise InvalidInputError("target", f"weights must not be negative, got {lowest:g}")
+        if peak == 0:
+            raise InvalidInputError("target", "at least one weight must be above zero")
+        cumulative = list(accumulate(w / peak for w in listed))  # divided first: a sum near the float limit overflows
+        return cls(tuple(round(c / cumulative[-1] * _RESOLUTION) for c in cumulative))
+
+    @property
+    def total(self) -> int:
+        """Sum of the weights."""
+        return self.cumulative[-1]
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return len(self.cumulative)
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """The weight of each bin."""
+        return tuple(b - a for a, b in zip((0, *self.cumulative), self.cumulative, strict=False))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Shape (n_bins,), sums to 1."""
+        return np.array([w / self.total for w in self.weights])
+
+
+def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[int] | None = None) -> TargetDistribution:
+    """The corpus's target for an entity, smoothed toward its domain when the entity has said little.
+
+    With n opinions on the entity: its own distribution when n >= 25 and at least 2 bins hold more than 0.05;
+    else alpha * P_entity + (1 - alpha) * P_domain, alpha = n / (n + 50); the domain's alone when n = 0; uniform
+    when the domain is empty too. All are exact: the smoothed one is counts * N + 50 * domain over (n + 50) * N.
+
+    Parameters
+    ----------
+    entity_counts : opinions on the entity in each bin, length n_bins, non-negative whole numbers.
+    domain_counts : the same over all entities of the collection; None or all zero when there are none.
+
+    Raises
+    ------
+    InvalidInputError : a count is negative or the lengths differ.
+
+    Notes
+    -----
+    Source: WARP, appendix F.4.
+    """
+    own = _checked_counts("entity_counts", entity_counts)
+    domain = _checked_counts("domain_counts", domain_counts) if domain_counts is not None else [0] * len(own)
+    if len(domain) != len(own):
+        raise InvalidInputError("domain_counts", f"{len(own)} bins are needed, got {len(domain)}")
+    n, domain_total = sum(own), sum(domain)
+    if n >= MIN_OPINIONS and sum(c > MIN_BIN_SHARE * n for c in own) >= MIN_BINS:
+        return TargetDistribution.of_counts(own, "entity", n)
+    if n == 0 and domain_total == 0:
+        return TargetDistribution.of_counts([1] * len(own), "uniform", 0, 0.0)
+    if n == 0:
+        return TargetDistribution.of_counts(domain, "domain", 0, 0.0)
+    if domain_total == 0:
+        return TargetDistribution.of_counts(own, "entity", n)
+    mixed = [c * domain_total + SMOOTHING * d for c, d in zip(own, domain, strict=True)]
+    return TargetDistribution.of_counts(mixed, "smoothed", n, n / (n + SMOOTHING))
+
+
+def _checked_counts(argument: str, counts: Sequence[int]) -> list[int]:
+    whole = [int(c) for c in counts]
+    if any(w != c for w, c in zip(whole, counts, strict=True)) or any(w < 0 for w in whole):
+        raise InvalidInputError(argument, f"must be non-negative whole numbers, got {list(counts)}")
+    return whole
