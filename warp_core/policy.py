@@ -31,16 +31,16 @@ class Policy:
     def expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
         """The expansion that a pool calls for, and why."""
         if em_attainable < self.dense_em:
-            return self.short_pool_expansion, f"attainable EM {em_attainable:.2f} is below {self.dense_em:g}"
+            return self.short_pool_expansion, f"the pool attains an EM of {em_attainable:.2f}, below {self.dense_em:g}"
         if deficit:
-            return self.short_pool_expansion, "the pool lacks opinions that the population holds"
-        return "none", f"attainable EM {em_attainable:.2f} and no deficit"
+            return self.short_pool_expansion, "the pool is short of opinions that the population holds"
+        return "none", f"the pool attains an EM of {em_attainable:.2f} and lacks no opinion"
 
     def variant(self, em_attainable: float) -> tuple[str, str]:
         """The selector that a pool, after expansion, calls for, and why."""
         if em_attainable >= self.dense_em:
-            return self.dense_variant, f"attainable EM {em_attainable:.2f} makes the pool dense"
-        return self.sparse_variant, f"attainable EM {em_attainable:.2f} leaves the pool sparse"
+            return self.dense_variant, f"{self.dense_variant} since it is dense (attainable EM {em_attainable:.2f})"
+        return self.sparse_variant, f"{self.sparse_variant} since it is sparse (attainable EM {em_attainable:.2f})"
 
 
 def attainable_em(pool: CandidatePool, k: int) -> float:

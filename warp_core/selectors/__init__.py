@@ -9,7 +9,7 @@ from warp_core.candidates import CandidatePool, RelevanceNorm, Scope, Selection
 from warp_core.errors import InvalidInputError
 from warp_core.selectors.base import Selector
 from warp_core.selectors.top_k import top_k
-from warp_core.selectors.w1_exact import w1_exact
+from warp_core.selectors.w1_exact import reachable_w1, w1_exact
 from warp_core.selectors.w1_minimizer import w1_minimizer
 from warp_core.selectors.w1_mmr import w1_mmr
 from warp_core.target import TargetDistribution
@@ -23,7 +23,7 @@ SELECTORS: Mapping[str, Selector] = MappingProxyType(
     }
 )
 
-__all__ = ["SELECTORS", "Selector", "select", "top_k", "w1_exact", "w1_minimizer", "w1_mmr"]
+__all__ = ["SELECTORS", "Selector", "reachable_w1", "select", "top_k", "w1_exact", "w1_minimizer", "w1_mmr"]
 
 
 def select(

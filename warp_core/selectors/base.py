@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from warp_core.candidates import CandidatePool, RelevanceNorm, Scope, Selection
-from warp_core.distributions import FloatArray
+from warp_core.distributions import FloatArray, IntArray
 from warp_core.errors import InvalidInputError
 from warp_core.target import TargetDistribution
 
@@ -73,7 +73,7 @@ class Selector:
             raise InvalidInputError("k", f"must be a whole number of at least 1, got {k}")
         weight = self._weight(relevance_weight)
         seen = normalised(pool, self.rel_norm if rel_norm is None else rel_norm)
-        eligible = self._eligible(pool, self.scope if scope is None else scope)
+        eligible = eligible_positions(pool, self.scope if scope is None else scope, self.needs_bins)
         if eligible is None:
             picked = self.pick(seen, aim, int(k), weight)
         else:
@@ -91,14 +91,20 @@ class Selector:
             return 0.0
         return self.relevance_weight if asked is None else asked
 
-    def _eligible(self, pool: CandidatePool, scope: Scope) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
-        """Positions of the eligible candidates; None when that is the whole pool."""
-        if scope not in get_args(Scope):
-            raise InvalidInputError("scope", f"must be one of {', '.join(get_args(Scope))}, got {scope!r}")
-        mask = pool.matched if scope == "entity" else np.ones(len(pool), np.bool_)
-        if self.needs_bins:
-            mask = mask & (pool.bins >= 0)
-        return None if mask.all() else np.flatnonzero(mask)
+
+def eligible_positions(pool: CandidatePool, scope: Scope, needs_bins: bool = True) -> IntArray | None:
+    """Positions of the candidates that a selector may choose; None when that is the whole pool.
+
+    Raises
+    ------
+    InvalidInputError : no such scope.
+    """
+    if scope not in get_args(Scope):
+        raise InvalidInputError("scope", f"must be one of {', '.join(get_args(Scope))}, got {scope!r}")
+    mask = pool.matched if scope == "entity" else np.ones(len(pool), np.bool_)
+    if needs_bins:
+        mask = mask & (pool.bins >= 0)
+    return None if mask.all() else np.flatnonzero(mask)
 
 
 def normalised(pool: CandidatePool, rel_norm: RelevanceNorm) -> CandidatePool:

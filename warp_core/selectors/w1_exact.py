@@ -11,10 +11,11 @@ For relevance weight 0 the order is lexicographic (W1, then relevance): incremen
 
 import numpy as np
 
-from warp_core.candidates import CandidatePool
-from warp_core.selectors.base import Selector
+from warp_core.candidates import CandidatePool, Scope
+from warp_core.selectors.base import Selector, eligible_positions
 from warp_core.selectors.w1_minimizer import w1_minimizer
 from warp_core.target import TargetDistribution
+from warp_core.transport import w1_of_counts
 
 Increment = tuple[float, float, int]
 """(cost, -relevance, position) of one document more."""
@@ -51,6 +52,16 @@ def best_set(pool: CandidatePool, target: TargetDistribution, k: int, relevance_
             slope = [transport * gap * (abs((c + 1) * total - aim) - abs(c * total - aim)) for c in range(len(best))]
             best = [(cost + s, rel, p) for (cost, rel, p), s in zip(best, slope, strict=True)]
     return [position for _, _, position in best]
+
+
+def reachable_w1(pool: CandidatePool, target: TargetDistribution, k: int, scope: Scope = "entity") -> float:
+    """The lowest W1 that any k eligible candidates of known bin have, in scale units; nan when there are none.
+
+    With fewer than k eligible: that of all of them.
+    """
+    eligible = eligible_positions(pool, scope)
+    part = pool if eligible is None else pool.take(eligible)
+    return w1_of_counts(part.counts(best_set(part, target, k)), target, pool.scale)
 
 
 w1_exact = Selector(_pick, scope="entity", relevance_weight=0.0, rel_norm="none")

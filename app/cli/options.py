@@ -1,0 +1,31 @@
+"""Options that several subcommands share, and the settings that they make."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from app.settings import Settings
+from warp_core import InvalidInputError
+
+DataDir = Annotated[Path | None, typer.Option(help="Where the embedded store lives.")]
+StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:///FILE.")]
+EncoderName = Annotated[str | None, typer.Option("--encoder", help="sentence-transformers name or path, or wordllama.")]
+Collection = Annotated[str, typer.Option(help="The collection.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+def settings_with(**given: Any) -> Settings:
+    """The settings of the environment, with those options that were given on top.
+
+    Raises
+    ------
+    InvalidInputError : a setting is wrong.
+    """
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = str(wrong["loc"][0]) if wrong["loc"] else "settings"
+        raise InvalidInputError(name, wrong["msg"]) from error

@@ -1,0 +1,85 @@
+"""`serve` and `settings`."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+import uvicorn
+from rich.console import Console
+from rich.table import Table
+
+from app import demo as demo_corpus
+from app.cli.documents import load
+from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
+from app.encoder import open_encoder
+from app.security import check_exposure
+from app.settings import Settings
+from app.store import open_store
+
+_QUESTION = """curl -s {url}/search -H 'content-type: application/json' \\
+  -d '{{"collection": "drugs", "query": "What do patients think about birth control?", "k": 10}}'"""
+
+
+def serve(
+    demo: Annotated[bool, typer.Option("--demo", help="Load about a thousand public drug reviews first.")] = False,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Server processes.")] = None,
+    insecure: Annotated[bool | None, typer.Option("--insecure", help="Listen publicly without keys.")] = None,
+    data_dir: DataDir = None,
+    store: StoreUrl = None,
+    encoder: EncoderName = None,
+) -> None:
+    """Start the service.
+
+    Example: warp-rerank serve --demo
+    """
+    messages = Console(stderr=True)
+    given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "insecure": insecure}
+    settings = settings_with(**given, data_dir=data_dir, store=store, encoder=encoder)
+    if demo and settings.encoder is None:
+        settings = settings_with(**given, data_dir=data_dir, store=store, encoder=demo_corpus.ENCODER)
+    check_exposure(settings)
+    url = f"http://{settings.host}:{settings.port}"
+    if demo:
+        asyncio.run(_load_demo(settings, messages))
+        messages.print(f"Open {url}/ and pick an entity, or ask:\n{_QUESTION.format(url=url)}", highlight=False, soft_wrap=True)
+    settings.export()
+    uvicorn.run(
+        "app.main:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        log_level=settings.log_level,
+        access_log=False,
+    )
+
+
+async def _load_demo(settings: Settings, messages: Console) -> None:
+    """Load the demo corpus, unless it is there: what was changed since stays."""
+    store = open_store(settings.store_url)
+    try:
+        if await store.settings(demo_corpus.COLLECTION) is None:
+            await store.put_settings(demo_corpus.COLLECTION, demo_corpus.SETTINGS)
+        if not await store.entities(demo_corpus.COLLECTION, "", 1):
+            encoder = open_encoder(settings.encoder, settings.encoder_threads)
+            await load(store, encoder, demo_corpus.COLLECTION, list(demo_corpus.documents()), messages)
+            if encoder:
+                encoder.close()
+    finally:
+        await store.close()
+
+
+def settings() -> None:
+    """Show every setting: its variable, its value and its meaning.
+
+    Example: WARP_PORT=9000 warp-rerank settings
+    """
+    table = Table("variable", "value", "meaning", box=None, pad_edge=False)
+    present = settings_with()
+    for name, field in Settings.model_fields.items():
+        value = getattr(present, name)
+        shown = f"{len(value)} set" if name == "api_keys" else "" if value is None else str(value)
+        table.add_row(f"WARP_{name.upper()}", shown, field.description)
+    Console().print(table, highlight=False)

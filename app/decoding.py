@@ -1,0 +1,137 @@
+"""Raw body -> checked record, or an error that points at the field."""
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from app.errors import BodyTooLargeError, InvalidRequestError, MalformedBodyError, UnsupportedMediaError
+
+T = TypeVar("T")
+
+_PATH = re.compile(r"^(?P<what>.*) - at `(?P<path>\$.*)`$", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>.*)`$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$", re.DOTALL)
+
+LARGEST_DIAGNOSED_BODY = 2**20
+"""Where a number is not finite, or a text no Unicode, is searched for in bodies up to this size, in bytes."""
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The whole body.
+
+    Raises
+    ------
+    UnsupportedMediaError : it is declared to be something else than JSON.
+    BodyTooLargeError : it is over the limit; nothing past the limit is read.
+    """
+    check_media_type(request, "application/json")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise BodyTooLargeError(f"the body is over the limit of {limit} bytes")
+    return bytes(body)
+
+
+def media_type(request: Request) -> str:
+    """The declared type of the body, without parameters; JSON when none is declared."""
+    return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+
+
+def check_media_type(request: Request, *allowed: str) -> None:
+    """Refuse another declared type than the allowed ones."""
+    if media_type(request) not in allowed:
+        raise UnsupportedMediaError(f"content-type must be {' or '.join(allowed)}, got {media_type(request)!r}")
+
+
+class BodyDecoder(Generic[T]):
+    """Decodes one type of body, strictly."""
+
+    def __init__(self, type_: type[T]) -> None:
+        self._decoder = msgspec.json.Decoder(type_)
+        self._fields = sorted(_field_names(type_))
+
+    def decode(self, body: bytes | msgspec.Raw) -> T:
+        """The record in a body.
+
+        Raises
+        ------
+        MalformedBodyError : the body is no JSON.
+        InvalidRequestError : a field is unknown, missing, of another type or out of range.
+        """
+        try:
+            return self._decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise self._invalid(str(error)) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _malformed(bytes(body), str(error)) from error
+        except RecursionError as error:
+            raise InvalidRequestError.at("", "the body is nested too deeply") from error
+
+    def _invalid(self, message: str) -> InvalidRequestError:
+        match = _PATH.match(message)
+        what, path = (match["what"], match["path"]) if match else (message, "$")
+        pointer = "".join(f"/{name or position}" for name, position in _STEP.findall(path))
+        if unknown := _UNKNOWN.match(what):
+            near = difflib.get_close_matches(unknown["field"], self._fields, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            return InvalidRequestError.at(f"{pointer}/{unknown['field']}", f"unknown field{hint}")
+        if missing := _MISSING.match(what):
+            return InvalidRequestError.at(f"{pointer}/{missing['field']}", "this field is required")
+        return InvalidRequestError.at(pointer, what[:1].lower() + what[1:])
+
+
+def _field_names(type_: Any) -> set[str]:
+    """Names of all fields of a Struct and of those inside it."""
+    names: set[str] = set()
+    waiting: list[Any] = [msgspec.inspect.type_info(type_)]
+    while waiting:
+        info = waiting.pop()
+        if isinstance(info, msgspec.inspect.StructType):
+            names.update(f.encode_name for f in info.fields)
+            waiting += [f.type for f in info.fields]
+        elif isinstance(info, msgspec.inspect.UnionType):
+            waiting += info.types
+        elif isinstance(info, msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
+            waiting.append(info.item_type)
+    return names
+
+
+def _malformed(body: bytes, message: str) -> InvalidRequestError:
+    """JSON itself has no NaN and no lone surrogates; Python's parser takes them, which lets us name the field."""
+    if len(body) <= LARGEST_DIAGNOSED_BODY:
+        try:
+            for pointer, detail in _unacceptable(json.loads(body), ""):
+                return InvalidRequestError.at(pointer, detail)
+        except (ValueError, RecursionError):
+            pass
+    return MalformedBodyError.at("", f"the body is no valid JSON: {message}")
+
+
+def _unacceptable(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            escaped = name.replace("~", "~0").replace("/", "~1")
+            yield from _unacceptable(name, f"{pointer}/{_printable(escaped)}")
+            yield from _unacceptable(item, f"{pointer}/{_printable(escaped)}")
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _unacceptable(item, f"{pointer}/{position}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield pointer, "must be a finite number"
+    elif isinstance(value, str) and _printable(value) != value:
+        yield pointer, "must be valid Unicode, without lone surrogates"
+
+
+def _printable(text: str) -> str:
+    return text.encode(errors="replace").decode()

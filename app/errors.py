@@ -1,0 +1,160 @@
+"""What goes wrong in the service, and the one table from exception to HTTP answer (RFC 9457 problem details).
+
+ServiceError
+├── InvalidRequestError       the body or a parameter breaks a rule; names each field      422
+│   └── MalformedBodyError    the body is no JSON                                          400
+├── UnsupportedMediaError     the body is declared to be something else than JSON          415
+├── BodyTooLargeError         the body, or a line of it, is over the limit                 413
+├── UnauthorizedError         no key, or a wrong one                                       401
+├── NotFoundError             nothing has that name                                        404
+└── StoreUnavailableError     the store cannot be reached, or refuses                      503
+
+`warp_core.InvalidInputError` becomes 422 too, with the argument as the field.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from warp_core import InvalidInputError
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """One broken rule: where (a JSON pointer, RFC 6901) and what."""
+
+    pointer: str
+    detail: str
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The one error body, `application/problem+json`."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: Sequence[FieldError] = ()
+
+
+class ServiceError(Exception):
+    """Any error that the service raises on purpose; subclasses fix the status and the kind."""
+
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    kind = "internal"
+    headers: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = errors
+
+
+class InvalidRequestError(ServiceError):
+    """A field breaks a rule."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    kind = "invalid-request"
+
+    @classmethod
+    def at(cls, pointer: str, detail: str) -> "InvalidRequestError":
+        """The error of a single field."""
+        return cls(f"{pointer}: {detail}" if pointer else detail, [FieldError(pointer, detail)])
+
+
+@contextlib.contextmanager
+def pointing_at(pointer: str) -> Iterator[None]:
+    """Turn the core's complaint about an argument into one about the field at `pointer`."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidRequestError.at(pointer, error.detail) from error
+
+
+class MalformedBodyError(InvalidRequestError):
+    """The body is no JSON."""
+
+    status = HTTPStatus.BAD_REQUEST
+    kind = "malformed-body"
+
+
+class UnsupportedMediaError(ServiceError):
+    """The body is declared to be something else than JSON."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    kind = "unsupported-media-type"
+
+
+class BodyTooLargeError(ServiceError):
+    """The body, or a line of it, is over the limit."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    kind = "body-too-large"
+
+
+class UnauthorizedError(ServiceError):
+    """No key, or a wrong one."""
+
+    status = HTTPStatus.UNAUTHORIZED
+    kind = "unauthorized"
+    headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
+
+
+class NotFoundError(ServiceError):
+    """Nothing has that name."""
+
+    status = HTTPStatus.NOT_FOUND
+    kind = "not-found"
+
+
+class StoreUnavailableError(ServiceError):
+    """The store cannot be reached, or refuses."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    kind = "store-unavailable"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
+
+
+def problem_response(
+    status: int, kind: str, detail: str, errors: Sequence[FieldError] = (), headers: Mapping[str, str] | None = None
+) -> Response:
+    """The HTTP answer to an error."""
+    body = Problem(f"urn:warp:problem:{kind}", HTTPStatus(status).phrase, status, detail, errors)
+    return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Map exceptions to answers. What is unexpected is caught in `app.middleware`."""
+
+    async def service_error(_request: Request, error: Any) -> Response:
+        return problem_response(error.status, error.kind, error.detail, error.errors, error.headers)
+
+    async def core_error(_request: Request, error: Any) -> Response:
+        return problem_response(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            InvalidRequestError.kind,
+            str(error),
+            [FieldError(f"/{error.argument}", error.detail)],
+        )
+
+    async def http_error(request: Request, error: Any) -> Response:
+        detail = str(error.detail)
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            detail = f"no route {request.method} {request.url.path}; see /docs for all of them"
+        return problem_response(error.status_code, "http", detail, headers=dict(error.headers or {}))
+
+    async def parameter_error(_request: Request, error: Any) -> Response:
+        broken = [FieldError(f"/{one['loc'][-1]}", one["msg"]) for one in error.errors()]
+        return problem_response(
+            HTTPStatus.UNPROCESSABLE_ENTITY, InvalidRequestError.kind, "a parameter breaks a rule", broken
+        )
+
+    app.add_exception_handler(ServiceError, service_error)
+    app.add_exception_handler(InvalidInputError, core_error)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(RequestValidationError, parameter_error)

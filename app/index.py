@@ -1,0 +1,188 @@
+"""Vectors and opinions of each collection in memory, for search and expansion.
+
+Rows are only ever appended: a replaced or deleted document leaves a dead row behind, and when too many are dead the
+collection is rebuilt beside the old one. So no reader ever sees a row change its meaning, and readers and the one
+writer need no lock. FAISS searches the rows where they lie; what is restricted to an entity gathers that
+entity's rows, which is exact and cheaper than any filtered search.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from app.store.base import IndexEntry, Vector
+from warp_core.distributions import FloatArray, IntArray
+
+MAX_RESULTS = 2000
+"""FAISS allocates what is asked for, however absurd; no search asks for more than this, the dead rows aside."""
+MIN_DEAD = 1000
+MAX_DEAD_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Members:
+    """The documents of one entity: rows, shape (n,), and bins, shape (n,)."""
+
+    rows: IntArray
+    bins: IntArray
+
+
+@dataclass
+class _Rows:
+    """Row i is document ids[i] with vector matrix[i]; dead rows have no id."""
+
+    matrix: Vector
+    ids: list[str | None] = field(default_factory=list)
+    live: dict[str, int] = field(default_factory=dict)
+
+    def append(self, document_id: str, vector: Vector | None) -> int:
+        row = len(self.ids)
+        if row == len(self.matrix):
+            grown = np.zeros((max(1024, 2 * row), self.matrix.shape[1]), np.float32)
+            grown[:row] = self.matrix
+            self.matrix = grown
+        if vector is not None:
+            self.matrix[row] = vector
+        self.ids.append(document_id)
+        self.live[document_id] = row
+        return row
+
+
+class CollectionIndex:
+    """One collection. One thread may write; any may read meanwhile."""
+
+    def __init__(self) -> None:
+        self._rows = _Rows(np.zeros((0, 0), np.float32))
+        self._bins: dict[str, Mapping[str, int]] = {}
+        self._entities: dict[str, dict[int, int]] = {}
+        self._members: dict[str, Members] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows.live)
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors; 0 while none has come."""
+        return int(self._rows.matrix.shape[1])
+
+    # Writing
+
+    def put(self, entry: IndexEntry) -> None:
+        """Take over a document's present state; what was known of it before is forgotten."""
+        self._remove(entry.id)
+        if not entry.present or entry.excluded:
+            return
+        if entry.vector is not None and not self.dimension:
+            self._rows.matrix = np.zeros((len(self._rows.matrix), len(entry.vector)), np.float32)
+        row = self._rows.append(entry.id, entry.vector)
+        self._bins[entry.id] = entry.bins
+        for entity, b in entry.bins.items():
+            self._entities.setdefault(entity, {})[row] = b
+            self._members.pop(entity, None)
+
+    def _remove(self, document_id: str) -> None:
+        row = self._rows.live.pop(document_id, None)
+        if row is None:
+            return
+        self._rows.ids[row] = None
+        for entity in self._bins.pop(document_id):
+            members = self._entities[entity]
+            del members[row]
+            self._members.pop(entity, None)
+            if not members:
+                del self._entities[entity]
+
+    def needs_compaction(self) -> bool:
+        """Whether so many rows are dead that a new generation is worth it."""
+        dead = len(self._rows.ids) - len(self)
+        return dead >= max(MIN_DEAD, MAX_DEAD_SHARE * len(self._rows.ids))
+
+    def compacted(self) -> "CollectionIndex":
+        """The same documents without dead rows. Slow on a large index: meant for a thread, while nothing is written."""
+        fresh = CollectionIndex()
+        old = list(self._rows.live.values())
+        ids: list[str | None] = list(self._rows.live)
+        fresh._rows = _Rows(self._rows.matrix[old], ids, {name: row for row, name in enumerate(self._rows.live)})
+        fresh._bins = self._bins
+        moved = {row: position for position, row in enumerate(old)}
+        for entity, members in self._entities.items():
+            fresh._entities[entity] = {moved[row]: b for row, b in members.items()}
+        return fresh
+
+    # Reading
+
+    def search(self, query: Vector, k: int) -> list[tuple[str, float]]:
+        """The k documents nearest to a unit vector, shape (dimension,), by inner product, best first."""
+        rows = self._rows
+        size = len(rows.ids)
+        if not size or not self.dimension:
+            return []
+        dead = size - len(rows.live)
+        wanted = min(size, min(k, MAX_RESULTS) + dead)
+        scores, found = faiss.knn(query[None, :], rows.matrix[:size], wanted, metric=faiss.METRIC_INNER_PRODUCT)
+        hits = [
+            (name, float(score))
+            for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True)
+            if row >= 0 and (name := rows.ids[row]) is not None
+        ]
+        return hits[:k]
+
+    def members(self, entity: str) -> Members:
+        """The documents that hold an opinion on an entity, in the order in which they came."""
+        cached = self._members.get(entity)
+        if cached is None:
+            members = self._entities.get(entity)
+            if members is None:
+                return Members(np.zeros(0, np.intp), np.zeros(0, np.intp))
+            cached = Members(
+                np.fromiter(members.keys(), np.intp, len(members)), np.fromiter(members.values(), np.intp, len(members))
+            )
+            self._members[entity] = cached
+        return cached
+
+    def ids(self, rows: IntArray) -> list[str]:
+        """Ids of live rows."""
+        return [name for row in rows.tolist() if (name := self._rows.ids[row]) is not None]
+
+    def rows_of(self, ids: Sequence[str]) -> IntArray:
+        """Rows of those of the documents that are here."""
+        live = self._rows.live
+        return np.array([live[name] for name in ids if name in live], np.intp)
+
+    def similarities(self, rows: IntArray, queries: Vector) -> FloatArray:
+        """Inner products of rows, shape (n,), with queries, shape (q, dimension) -> shape (n, q); 0 without vectors."""
+        if queries.shape[1] != self.dimension:
+            return np.zeros((len(rows), len(queries)))
+        gathered: NDArray[np.float32] = self._rows.matrix[rows]
+        return (gathered @ queries.T).astype(np.float64)
+
+
+class Index:
+    """All collections, and how far the store has been followed."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self._collections: dict[str, CollectionIndex] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._collections.values()))
+
+    def __getitem__(self, collection: str) -> CollectionIndex:
+        """The index of a collection; an empty one when nothing has come yet."""
+        index = self._collections.get(collection)
+        return CollectionIndex() if index is None else index
+
+    def put(self, entry: IndexEntry) -> None:
+        """Take over a document's present state, the latest that the store has."""
+        self._collections.setdefault(entry.collection, CollectionIndex()).put(entry)
+        self.seq = entry.seq
+
+    async def compact(self) -> None:
+        """Give the collections that need it a new generation, built beside the one that readers hold."""
+        for name, index in self._collections.items():
+            if index.needs_compaction():
+                self._collections[name] = await asyncio.to_thread(index.compacted)

@@ -1,0 +1,1 @@
+"""Documents -> opinions, for documents that bring none."""

@@ -1,0 +1,181 @@
+"""The candidates of one request in columns: request and labels in, `warp_core.CandidatePool` out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.encoder import Encoder, unit
+from app.errors import InvalidRequestError, pointing_at
+from app.labels import bin_of_opinion, bin_of_position
+from app.names import checked_name, entity_key
+from app.schemas import CandidateInput, RerankRequest
+from app.store.base import Labels, Lookup, Vector
+from warp_core import CandidatePool, OpinionScale
+
+UNKNOWN = -1
+
+
+@dataclass
+class Pool:
+    """N candidates; all lists have length N.
+
+    Parameters
+    ----------
+    ids : None for a candidate that is text only.
+    indices : positions in the request (or in the retrieved pool), None for what expansion found.
+    scores : as the caller gave them, or as they were computed.
+    relevance : the same, turned so that higher is better; comparable within the pool.
+    bins : bin on the queried entity, else of the whole document, else -1.
+    query_vector : the unit vector whose similarity the scores are, when they are one.
+    """
+
+    ids: list[str | None]
+    indices: list[int | None]
+    scores: list[float | None]
+    relevance: list[float]
+    bins: list[int]
+    matched: list[bool]
+    query_vector: Vector | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def in_core(self, scale: OpinionScale) -> CandidatePool:
+        """What the selectors see."""
+        return CandidatePool(self.relevance, self.bins, np.array(self.matched, np.bool_), scale)
+
+    def take(self, positions: Sequence[int]) -> "Pool":
+        """Some of the candidates, in the order given."""
+        return Pool(
+            [self.ids[p] for p in positions],
+            [self.indices[p] for p in positions],
+            [self.scores[p] for p in positions],
+            [self.relevance[p] for p in positions],
+            [self.bins[p] for p in positions],
+            [self.matched[p] for p in positions],
+            self.query_vector,
+        )
+
+
+def checked_candidates(request: RerankRequest, max_candidates: int) -> list[CandidateInput]:
+    """The request's candidates as records, with their ids and scores checked.
+
+    Raises
+    ------
+    InvalidRequestError : too many, a bad id, or only some have a score.
+    """
+    if len(request.candidates) > max_candidates:
+        raise InvalidRequestError.at(
+            "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
+        )
+    candidates = [CandidateInput(text=c) if isinstance(c, str) else c for c in request.candidates]
+    scored = sum(c.score is not None for c in candidates)
+    if scored not in (0, len(candidates)):
+        first = next(i for i, c in enumerate(candidates) if c.score is None)
+        raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
+    for i, c in enumerate(candidates):
+        if c.id is not None:
+            with pointing_at(f"/candidates/{i}/id"):
+                checked_name("id", c.id)
+    return candidates
+
+
+async def pool_of_request(
+    request: RerankRequest,
+    candidates: Sequence[CandidateInput],
+    entity: str | None,
+    lookup: Lookup,
+    encoder: Encoder | None,
+) -> Pool:
+    """The pool of the candidates that a request brought.
+
+    Raises
+    ------
+    InvalidRequestError : a label is off the scale, or an embedding has the wrong length.
+    """
+    scale = lookup.settings.scale
+    scores, query_vector = await _scores(request, candidates, encoder)
+    relevance = [-s for s in scores] if request.score_kind == "distance" else scores
+    labelled = [
+        _label(c, entity, scale, lookup.labels.get(c.id) if c.id is not None else None, f"/candidates/{i}")
+        for i, c in enumerate(candidates)
+    ]
+    return Pool(
+        [c.id for c in candidates],
+        list(range(len(candidates))),
+        list(scores),
+        relevance,
+        [b for b, _ in labelled],
+        [matched for _, matched in labelled],
+        query_vector,
+    )
+
+
+def _label(
+    candidate: CandidateInput, entity: str | None, scale: OpinionScale, stored: Labels | None, pointer: str
+) -> tuple[int, bool]:
+    """Bin, and whether the candidate matches the entity. What it tells of itself wins over what is stored."""
+    if candidate.opinions is None and candidate.si is None:
+        return stored_label(stored)
+    own = UNKNOWN
+    for j, opinion in enumerate(candidate.opinions or ()):
+        where = f"{pointer}/opinions/{j}"
+        b = bin_of_opinion(opinion, scale, where)
+        with pointing_at(f"{where}/entity"):
+            if entity_key("entity", opinion.entity) == entity:
+                own = b
+    if own != UNKNOWN:
+        return own, True
+    return UNKNOWN if candidate.si is None else bin_of_position(candidate.si, scale, f"{pointer}/si"), False
+
+
+def stored_label(stored: Labels | None) -> tuple[int, bool]:
+    """Bin, and whether the entity is matched, of a document as the store knows it."""
+    if stored is None:
+        return UNKNOWN, False
+    if stored.entity_bin is not None:
+        return stored.entity_bin, True
+    return UNKNOWN if stored.document_bin is None else stored.document_bin, False
+
+
+async def _scores(
+    request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None
+) -> tuple[list[float], Vector | None]:
+    """The given scores; else similarities to the query, when every candidate can have one; else by position."""
+    given = [c.score for c in candidates if c.score is not None]
+    if given:
+        return given, None
+    if encoder and request.query and all(c.embedding or c.text for c in candidates):
+        (query,) = await encoder.encode_queries([request.query])
+        vectors = await _vectors(candidates, encoder)
+        return (vectors @ query).astype(float).tolist(), query
+    n = len(candidates)
+    by_position = [(n - i) / n for i in range(n)]
+    return ([-s for s in by_position] if request.score_kind == "distance" else by_position), None
+
+
+async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:
+    encoded = iter(await encoder.encode([c.text or "" for c in candidates if not c.embedding]))
+    rows = []
+    for i, c in enumerate(candidates):
+        if c.embedding and len(c.embedding) != encoder.dimension:
+            raise InvalidRequestError.at(
+                f"/candidates/{i}/embedding",
+                f"holds {len(c.embedding)} numbers, the encoder's vectors hold {encoder.dimension}",
+            )
+        rows.append(unit(c.embedding) if c.embedding else next(encoded))
+    return np.stack(rows)
+
+
+def without_duplicates(pool: Pool) -> tuple[Pool, int]:
+    """The pool with each id once, under its best score, and how many were dropped. Candidates without id all stay."""
+    best: dict[str, int] = {}
+    for position, name in enumerate(pool.ids):
+        if name is not None:
+            before = best.get(name)
+            if before is None or pool.relevance[position] > pool.relevance[before]:
+                best[name] = position
+    kept = [p for p, name in enumerate(pool.ids) if name is None or best[name] == p]
+    dropped = len(pool) - len(kept)
+    return (pool.take(kept), dropped) if dropped else (pool, 0)

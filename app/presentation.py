@@ -1,0 +1,32 @@
+"""Core values -> what an answer shows."""
+
+import math
+from collections.abc import Sequence
+
+from app.schemas import TargetOutput
+from warp_core import OpinionScale, TargetDistribution
+
+DIGITS = 6
+
+
+def position(b: int, scale: OpinionScale) -> float | None:
+    """The position of a bin, whole where it is whole; None for an unknown bin."""
+    if b < 0:
+        return None
+    value = scale.positions[b]
+    return int(value) if value.is_integer() else value
+
+
+def finite(value: float) -> float | None:
+    """A number as shown: rounded, and None in place of nan."""
+    return None if math.isnan(value) else round(value, DIGITS)
+
+
+def by_position(values: Sequence[float], scale: OpinionScale) -> dict[str, float]:
+    """Non-zero shares by position."""
+    return {f"{p:g}": round(v, DIGITS) for p, v in zip(scale.positions, values, strict=True) if v > 0}
+
+
+def target_output(target: TargetDistribution, scale: OpinionScale) -> TargetOutput:
+    """A target with the rule behind it."""
+    return TargetOutput(by_position(target.shares.tolist(), scale), target.rule, target.n, round(target.alpha, DIGITS))

@@ -1,0 +1,261 @@
+"""The re-rank and search use cases: candidates in, a representative selection out, with what was done and why.
+
+One request, top to bottom: entity -> labels and counts -> pool and target -> decision -> expansion -> selection ->
+answer.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from app import expansion
+from app.answer import Outcome, answer_to
+from app.clock import Stopwatch
+from app.entities import entity_in
+from app.errors import InvalidRequestError, pointing_at
+from app.names import checked_name, entity_key
+from app.pool import Pool, checked_candidates, pool_of_request, stored_label, without_duplicates
+from app.resources import Resources
+from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
+from app.store.base import Lookup, StoredDocument
+from warp_core import (
+    SELECTORS,
+    OpinionScale,
+    TargetDistribution,
+    attainable_em,
+    deficit_bins,
+    select,
+    target_distribution,
+    top_k,
+)
+from warp_core.policy import Expansion
+
+AUTO = "auto"
+
+
+async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse:
+    """Choose k of the candidates that the request brought, and of what expansion finds beside them.
+
+    Raises
+    ------
+    InvalidRequestError : a field breaks a rule.
+    StoreUnavailableError : the store cannot be read.
+    """
+    watch = Stopwatch()
+    _check(request, resources)
+    candidates = checked_candidates(request, resources.settings.max_candidates)
+    entity, source = await _entity(request, resources)
+    with watch.stage("labels"):
+        ids = [c.id for c in candidates if c.id is not None]
+        lookup = await resources.store.lookup(request.collection, entity, ids)
+    with watch.stage("encode"):
+        pool = await pool_of_request(request, candidates, entity, lookup, resources.encoder)
+    pool, dropped = without_duplicates(pool)
+    run = _Run(request, resources, watch, lookup, entity, source)
+    if dropped:
+        run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
+    return await run.answer(pool, candidates)
+
+
+async def search(request: SearchRequest, resources: Resources) -> RerankResponse:
+    """Retrieve the pool from the local index, then do what `rerank` does.
+
+    Raises
+    ------
+    InvalidRequestError : a field breaks a rule, or the service has no encoder.
+    StoreUnavailableError : the store cannot be read.
+    """
+    watch = Stopwatch()
+    _check(request, resources)
+    if request.pool_size > resources.settings.max_candidates:
+        limit = resources.settings.max_candidates
+        raise InvalidRequestError.at("/pool_size", f"must be at most {limit}, got {request.pool_size}")
+    encoder = resources.encoder
+    if encoder is None:
+        raise InvalidRequestError.at(
+            "/query", "this service has no encoder (setting WARP_ENCODER), so it cannot search"
+        )
+    entity, source = await _entity(request, resources)
+    with watch.stage("encode"):
+        (query,) = await encoder.encode_queries([request.query])
+    with watch.stage("retrieve"):
+        hits = await asyncio.to_thread(resources.index[request.collection].search, query, request.pool_size)
+    with watch.stage("labels"):
+        lookup = await resources.store.lookup(request.collection, entity, [name for name, _ in hits])
+    # What the store no longer holds was deleted after the index was asked.
+    found = [(name, score) for name, score in hits if name in lookup.labels]
+    labels = [stored_label(lookup.labels[name]) for name, _ in found]
+    scores = [score for _, score in found]
+    pool = Pool(
+        [name for name, _ in found],
+        list(range(len(found))),
+        list(scores),
+        scores,
+        [b for b, _ in labels],
+        [matched for _, matched in labels],
+        query,
+    )
+    return await _Run(request, resources, watch, lookup, entity, source).answer(pool, ())
+
+
+def _check(request: Ask, resources: Resources) -> None:
+    if request.query is None and request.entity is None:
+        raise InvalidRequestError.at("/query", "a query or an entity is needed")
+    if request.k > resources.settings.max_k:
+        raise InvalidRequestError.at("/k", f"must be at most {resources.settings.max_k}, got {request.k}")
+    if request.variant != AUTO and request.variant not in SELECTORS:
+        allowed = ", ".join((AUTO, *SELECTORS))
+        raise InvalidRequestError.at("/variant", f"must be one of {allowed}, got {request.variant[:40]!r}")
+    with pointing_at("/collection"):
+        checked_name("collection", request.collection)
+
+
+async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
+    """The entity in question, and where it came from."""
+    if request.entity is not None:
+        with pointing_at("/entity"):
+            return entity_key("entity", request.entity), "request"
+    found = await entity_in(request.query or "", request.collection, resources.store)
+    return found, "query" if found else "none"
+
+
+class _Run:
+    """One request past its lookup: the steps from pool to answer, and what they share."""
+
+    def __init__(
+        self,
+        request: Ask,
+        resources: Resources,
+        watch: Stopwatch,
+        lookup: Lookup,
+        entity: str | None,
+        source: EntitySource,
+    ) -> None:
+        self.request = request
+        self.resources = resources
+        self.watch = watch
+        self.lookup = lookup
+        self.scale = lookup.settings.scale
+        self.entity = entity
+        self.source = source
+        self.warnings: list[str] = []
+        if not lookup.known:
+            self.warnings.append(f"there is no collection {request.collection!r}")
+
+    async def answer(self, pool: Pool, candidates: Sequence[CandidateInput]) -> RerankResponse:
+        """Decide, expand, select, and say so."""
+        request, resources, watch = self.request, self.resources, self.watch
+        pool = self._without_excluded(pool)
+        with watch.stage("target"):
+            target = self._target()
+        given = pool.in_core(self.scale)
+        em_attainable = attainable_em(given, request.k)
+        deficit = deficit_bins(given.counts(matched_only=True), target, resources.settings.deficit_ratio)
+        expansion_name, reason = self._expansion(em_attainable, bool(deficit))
+        with watch.stage("expansion"):
+            widened = await self._expanded(pool, expansion_name, deficit)
+        core = given if widened is pool else widened.in_core(self.scale)
+        variant, why = self._variant(attainable_em(core, request.k))
+        with watch.stage("rerank"):
+            chosen = select(
+                variant,
+                core,
+                target,
+                request.k,
+                relevance_weight=request.relevance_weight,
+                scope=request.scope,
+                rel_norm=request.rel_norm,
+                fill=request.fill,
+            )
+        if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
+            self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
+        if len(chosen) < request.k:
+            self.warnings.append(f"only {len(chosen)} of {request.k} documents could be selected")
+        outcome = Outcome(
+            entity=self.entity,
+            entity_source=self.source,
+            variant=variant,
+            expansion=expansion_name,
+            reason=f"{reason}; {why}",
+            em_attainable=em_attainable,
+            deficit=deficit,
+            added=len(widened) - len(pool),
+            pool=widened,
+            given=given,
+            top_k=top_k(given, target, request.k),
+            chosen=chosen,
+        )
+        stored = await self._texts(widened, chosen.indices.tolist())
+        answer = answer_to(request, outcome, candidates, stored, watch, self.warnings)
+        resources.metrics.observe(answer, watch, resources.settings.sla_ms)
+        return answer
+
+    def _without_excluded(self, pool: Pool) -> Pool:
+        excluded = {name for name, labels in self.lookup.labels.items() if labels.excluded}
+        if not excluded:
+            return pool
+        kept = pool.take([i for i, name in enumerate(pool.ids) if name not in excluded])
+        self.warnings.append(f"{len(pool) - len(kept)} excluded documents were left out")
+        return kept
+
+    def _target(self) -> TargetDistribution:
+        """The request's target, else the corpus's (README, "The target")."""
+        asked = self.request.target or TargetInput()
+        if asked.distribution is not None:
+            return _given_target(asked.distribution, self.scale)
+        if asked.source == "uniform":
+            return TargetDistribution.of_counts([1] * self.scale.n_bins, "uniform", 0, 0.0)
+        return target_distribution(self.lookup.entity_counts, self.lookup.domain_counts)
+
+    def _expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
+        if self.entity is None:
+            return "none", "no entity is known in the query"
+        if self.request.expansion != AUTO:
+            return cast(Expansion, self.request.expansion), f"{self.request.expansion} was asked for"
+        return self.resources.policy.expansion(em_attainable, deficit)
+
+    def _variant(self, em_attainable: float) -> tuple[str, str]:
+        if self.request.variant != AUTO:
+            return self.request.variant, f"{self.request.variant} was asked for"
+        if self.entity is None:
+            return "top_k", "so the most relevant are taken"
+        return self.resources.policy.variant(em_attainable)
+
+    async def _expanded(self, pool: Pool, name: Expansion, deficit: Sequence[int]) -> Pool:
+        """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
+        if name == "none" or self.entity is None or (name == "adaptive" and not deficit):
+            return pool
+        index = self.resources.index[self.request.collection]
+        if pool.query_vector is not None:
+            queries = pool.query_vector[None, :]
+        else:
+            poles = self.lookup.settings.pole_queries
+            queries = await expansion.pole_vectors(self.resources.encoder, poles, self.entity)
+        found = expansion.tail(index, self.entity, pool, self.scale, queries)
+        if name == "adaptive":
+            chosen = expansion.adaptive(found, deficit, self.request.k)
+        else:
+            chosen = expansion.entity_gated(found, self.scale, self.request.k)
+        return expansion.widened(pool, found, chosen, index) if len(chosen) else pool
+
+    async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
+        """The chosen documents that the request did not bring itself."""
+        from_store = isinstance(self.request, SearchRequest)
+        names = [name for i in chosen if (name := pool.ids[i]) is not None and (from_store or pool.indices[i] is None)]
+        return await self.resources.store.documents(self.request.collection, names) if names else {}
+
+
+def _given_target(distribution: Mapping[str, float], scale: OpinionScale) -> TargetDistribution:
+    weights = [0.0] * scale.n_bins
+    for key, weight in distribution.items():
+        with pointing_at(f"/target/distribution/{key}"):
+            weights[scale.bin_at(_number(key))] += weight
+    with pointing_at("/target/distribution"):
+        return TargetDistribution.of_weights(weights)
+
+
+def _number(key: str) -> float:
+    try:
+        return float(key)
+    except ValueError:
+        return float("nan")  # no scale has it, and the error names the field

@@ -1,0 +1,60 @@
+"""POST /ingest: documents in, as one JSON body or one a line."""
+
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, Request, Response
+
+from app.decoding import BodyDecoder, check_media_type, media_type, read_body
+from app.errors import BodyTooLargeError
+from app.ingestion import Ingestion
+from app.openapi import described
+from app.routes.exchange import CollectionName, reply, resources_of
+from app.schemas import DocumentInput, IngestRequest, IngestResponse
+
+router = APIRouter(tags=["documents"])
+
+NDJSON = "application/x-ndjson"
+
+_body = BodyDecoder(IngestRequest)
+
+
+@router.post(
+    "/ingest",
+    openapi_extra=described.route(
+        IngestResponse, IngestRequest, lines=DocumentInput, problems=(400, 401, 413, 415, 422, 503)
+    ),
+)
+async def ingest(request: Request, collection: CollectionName = "default") -> Response:
+    """Store documents: good ones durably, bad ones named. An NDJSON body may have any length."""
+    resources = resources_of(request)
+    limit = resources.settings.max_body_bytes
+    if media_type(request) == NDJSON:
+        ingestion = Ingestion(resources.store, resources.encoder, collection)
+        async for line in _lines(request, limit):
+            await ingestion.add(line)
+    else:
+        check_media_type(request, "application/json", NDJSON)
+        body = _body.decode(await read_body(request, limit))
+        ingestion = Ingestion(resources.store, resources.encoder, body.collection or collection)
+        for document in body.documents:
+            await ingestion.add(document)
+    report = await ingestion.finish()
+    await resources.follower.catch_up()
+    for outcome in ("created", "updated", "unchanged", "stale"):
+        resources.metrics.documents.labels(outcome).inc(getattr(report, outcome))
+    resources.metrics.documents.labels("failed").inc(len(report.failed))
+    return reply(report)
+
+
+async def _lines(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The non-blank lines of a body, none of which may be longer than the limit."""
+    rest = b""
+    async for chunk in request.stream():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield line
+        if len(rest) > limit:
+            raise BodyTooLargeError(f"a line is over the limit of {limit} bytes")
+    if rest.strip():
+        yield rest

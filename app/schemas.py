@@ -1,0 +1,263 @@
+"""Bodies of requests and answers. Decoding is strict: no coercion, finite numbers, unknown fields refused."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=1)]
+EntitySource = Literal["request", "query", "none"]
+ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
+
+
+class Strict(msgspec.Struct, forbid_unknown_fields=True):
+    """A request's body, or a part of it."""
+
+
+class Answer(msgspec.Struct):
+    """An answer's body, or a part of it."""
+
+
+class OpinionInput(Strict):
+    """An opinion: its bin as exactly one of `si` (a position of the scale), `sentiment` or `stars`."""
+
+    entity: str
+    si: float | None = None
+    sentiment: Literal["positive", "negative", "neutral", "mixed"] | None = None
+    intensity: Literal["low", "medium", "high"] | None = None
+    stars: float | None = None
+    confidence: Share | None = None
+    evidence: str | None = None
+    evidence_type: str | None = None
+    impact: float | None = None
+    markers: list[str] = []
+
+
+class CandidateInput(Strict):
+    """A candidate. What it does not tell of its opinions is looked up by its id."""
+
+    id: str | None = None
+    score: float | None = None
+    text: str | None = None
+    embedding: list[float] | None = None
+    opinions: list[OpinionInput] | None = None
+    si: float | None = None
+    tokens: Annotated[int, Meta(ge=0)] | None = None
+    attributes: dict[str, str] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class TargetInput(Strict):
+    """The target: weights over the scale's positions, or where it comes from."""
+
+    distribution: dict[str, Annotated[float, Meta(ge=0)]] | None = None
+    source: Literal["auto", "corpus", "uniform"] = "auto"
+
+
+class Ask(Strict, kw_only=True):
+    """What `/rerank` and `/search` share."""
+
+    query: str | None = None
+    entity: str | None = None
+    collection: str = "default"
+    k: Count = 20
+    variant: str = "auto"
+    expansion: ExpansionChoice = "auto"
+    target: TargetInput | None = None
+    scope: Literal["pool", "entity"] | None = None
+    relevance_weight: Share | None = None
+    rel_norm: Literal["none", "minmax", "rank"] | None = None
+    fill: bool = False
+    explain: bool = False
+
+
+class RerankRequest(Ask, kw_only=True):
+    """POST /rerank."""
+
+    candidates: list[CandidateInput | str]
+    score_kind: Literal["similarity", "distance"] = "similarity"
+
+
+class SearchRequest(Ask, kw_only=True):
+    """POST /search."""
+
+    query: str
+    pool_size: Count = 200
+
+
+class Result(Answer):
+    """A chosen document. `index` is its position in the request (for /search: in the retrieved pool), null for one that
+    expansion found.
+    """
+
+    id: str | None
+    index: int | None
+    rank: int
+    score: float | None
+    si: float | None
+    entity_match: bool
+    origin: Literal["pool", "expansion"]
+    w1_after: float | None
+    text: str | UnsetType = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
+    attributes: dict[str, str] | UnsetType = UNSET
+    w1_gain: float | UnsetType | None = UNSET
+
+
+class Decision(Answer):
+    """What was done, and why."""
+
+    entity: str | None
+    entity_source: EntitySource
+    variant: str
+    expansion: str
+    em_top_k: float
+    em_pool: float
+    em_attainable: float
+    deficit: list[float]
+    added: int
+    reason: str
+
+
+class TargetOutput(Answer):
+    """The target that was aimed at, and the rule that made it."""
+
+    distribution: Mapping[str, float]
+    rule: str
+    n: int
+    alpha: float
+
+
+class Quality(Answer):
+    """W1 in scale units; null where a list holds no known opinion."""
+
+    w1: float | None
+    w1_matched: float | None
+    w1_best: float | None
+    w1_top_k: float | None
+    w1_pool: float | None
+    em: float
+    selected: int
+    requested: int
+    tokens: int | None
+
+
+class Distributions(Answer):
+    """Shares over the scale's positions."""
+
+    pool: Mapping[str, float]
+    top_k: Mapping[str, float]
+    selection: Mapping[str, float]
+
+
+class RerankResponse(Answer):
+    """The answer to `/rerank` and `/search`."""
+
+    results: list[Result]
+    decision: Decision
+    target: TargetOutput
+    quality: Quality
+    timings_ms: Mapping[str, float]
+    degraded: bool
+    warnings: list[str]
+    distributions: Distributions | UnsetType = UNSET
+
+
+class DocumentInput(Strict):
+    """A document to store."""
+
+    id: str
+    text: str = ""
+    embedding: list[float] | None = None
+    opinions: list[OpinionInput] = []
+    si: float | None = None
+    attributes: dict[str, str] = {}
+    metadata: dict[str, Any] = {}
+    timestamp: str | None = None
+    version: int | str | None = None
+    excluded: bool = False
+
+
+class IngestRequest(Strict):
+    """POST /ingest as JSON. Documents are checked one by one, so that a bad one does not fail the others."""
+
+    documents: list[msgspec.Raw]
+    collection: str | None = None
+
+
+class FailedDocument(Answer):
+    """A document that was not stored, where it stood, and what is wrong with it."""
+
+    index: int
+    id: str | None
+    pointer: str
+    detail: str
+
+
+class IngestResponse(Answer):
+    """What became of the documents."""
+
+    created: int
+    updated: int
+    unchanged: int
+    stale: int
+    failed: list[FailedDocument]
+    entities: int
+
+
+class DeleteResponse(Answer):
+    """DELETE /documents/{id}."""
+
+    deleted: bool
+
+
+class DocumentOutput(Answer):
+    """GET /documents/{id}."""
+
+    id: str
+    version: int
+    text: str
+    opinions: list[Mapping[str, Any]]
+    si: float | None
+    attributes: Mapping[str, str]
+    metadata: Mapping[str, Any]
+    timestamp: str | None
+    excluded: bool
+
+
+class EntitySummary(Answer):
+    """An entity and how many opinions there are on it."""
+
+    entity: str
+    n: int
+
+
+class EntityPage(Answer):
+    """GET /entities."""
+
+    entities: list[EntitySummary]
+    next: str | None
+
+
+class EntityOutput(Answer):
+    """GET /entities/{entity}."""
+
+    entity: str
+    n: int
+    counts: Mapping[str, int]
+    target: TargetOutput
+
+
+class CollectionList(Answer):
+    """GET /collections."""
+
+    collections: list[str]
+
+
+class Health(Answer):
+    """GET /livez and /readyz."""
+
+    status: Literal["ok", "unavailable"]
+    checks: Mapping[str, str]

@@ -1,0 +1,60 @@
+"""Every knob, with its default, unit and meaning. The only place that touches the environment."""
+
+import json
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class Settings(BaseSettings):
+    """Each is a `WARP_` variable: `WARP_PORT=9000`."""
+
+    model_config = SettingsConfigDict(env_prefix="WARP_", frozen=True)
+
+    host: str = Field(default="127.0.0.1", description="address to listen on")
+    port: int = Field(default=8765, ge=0, le=65535, description="port to listen on")
+    workers: int = Field(default=1, ge=1, le=256, description="server processes")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="least severe line to log"
+    )
+    api_keys: tuple[str, ...] = Field(
+        default=(), description='bearer keys, as a JSON list: ["key"]; none: no authentication'
+    )
+    insecure: bool = Field(default=False, description="listen on a public address although there are no keys")
+
+    data_dir: Path = Field(default=Path(".warp"), description="where the embedded store lives")
+    store: str | None = Field(default=None, description="sqlite:///FILE; left out: warp.db in the data directory")
+    encoder: str | None = Field(
+        default=None, description="sentence-transformers name or path, or wordllama; left out: callers bring embeddings"
+    )
+    encoder_threads: int = Field(default=1, ge=1, le=256, description="threads of the encoder")
+    poll_interval_ms: int = Field(default=200, ge=10, description="how often the store is asked for changes, in ms")
+
+    max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="largest body (or NDJSON line), in bytes")
+    max_candidates: int = Field(default=2000, ge=1, description="most candidates in a request")
+    max_k: int = Field(default=500, ge=1, description="largest k")
+    sla_ms: float = Field(default=310.0, gt=0, description="a slower re-ranking counts as a breach, in ms")
+
+    dense_em: float = Field(default=0.85, ge=0, le=1, description="from this attainable EM on, a pool is dense")
+    dense_variant: str = Field(default="w1_minimizer", description="the selector for dense pools")
+    sparse_variant: str = Field(default="w1_mmr", description="the selector for sparse pools")
+    deficit_ratio: float = Field(
+        default=0.5, ge=0, le=1, description="delta: a bin below this part of its share of the target is short"
+    )
+
+    def export(self) -> None:
+        """Set the environment so that processes started from here get these settings."""
+        for name in self.model_fields_set:
+            value = getattr(self, name)
+            if value is not None:
+                os.environ[f"WARP_{name.upper()}"] = json.dumps(value) if isinstance(value, tuple) else str(value)
+
+    @property
+    def store_url(self) -> str:
+        """The store's URL: as set, or the embedded one in the data directory."""
+        return self.store or f"sqlite:///{self.data_dir / 'warp.db'}"

@@ -1,0 +1,191 @@
+"""The store's seam: what is kept, and what each call promises."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from warp_core import SENTIMENT_INTENSITY, OpinionScale
+
+Vector = NDArray[np.float32]
+Outcome = Literal["created", "updated", "unchanged", "stale", "conflict", "deleted", "absent"]
+"""What became of a change. `absent`: there was nothing to delete."""
+
+MAX_VERSION = 2**63 - 1
+
+
+_DETAILS = ("confidence", "evidence", "evidence_type", "impact", "markers")
+
+
+class Opinion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One (entity, bin) pair of a document, with what is known about it."""
+
+    entity: str
+    bin: int
+    confidence: float | None = None
+    evidence: str | None = None
+    evidence_type: str | None = None
+    impact: float | None = None
+    markers: list[str] = []
+
+    def details(self) -> dict[str, Any]:
+        """What is known beyond entity and bin."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if name in _DETAILS and value}
+
+
+class Document(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A document's content. Entities are keys (see `app.names`); at most one opinion an entity."""
+
+    text: str = ""
+    opinions: list[Opinion] = []
+    bin: int | None = None
+    attributes: dict[str, str] = {}
+    metadata: dict[str, Any] = {}
+    timestamp: str | None = None
+    excluded: bool = False
+
+
+class PoleQueries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Queries that pull out one side of the opinions on an `{entity}` (WARP, prompt A.3.4.1)."""
+
+    positive: str = "What positive experiences have people had with {entity}?"
+    neutral: str = "What factual information do people share about {entity}?"
+    negative: str = "What are the biggest complaints about {entity}?"
+
+
+class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a collection fixes for all its documents."""
+
+    positions: tuple[float, ...] = SENTIMENT_INTENSITY.positions
+    stars: tuple[float, ...] | None = SENTIMENT_INTENSITY.stars
+    pole_queries: PoleQueries = PoleQueries()
+
+    @property
+    def scale(self) -> OpinionScale:
+        """The axis of the collection's opinions."""
+        return OpinionScale(self.positions, self.stars)
+
+
+class VectorSpace(msgspec.Struct, frozen=True):
+    """What all vectors of a collection share: their length, and the encoder that made them (None: the callers)."""
+
+    dimension: int
+    encoder: str | None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A document to store, or (without content) to delete.
+
+    `fingerprint` tells whether two contents are the same. `version`: only a higher one than the stored replaces it;
+    None takes the next, so that the later write wins. A deleted document keeps its version, and only a higher one
+    brings it back.
+    """
+
+    id: str
+    content: Document | None = None
+    fingerprint: bytes = b""
+    vector: Vector | None = None
+    version: int | None = None
+
+
+class StoredDocument(msgspec.Struct, frozen=True):
+    """A document as stored."""
+
+    id: str
+    version: int
+    content: Document
+
+
+class Labels(msgspec.Struct, frozen=True):
+    """What the store knows of one document with regard to one entity."""
+
+    entity_bin: int | None
+    document_bin: int | None
+    excluded: bool
+
+
+class Lookup(msgspec.Struct, frozen=True):
+    """All that a re-ranking reads, true at one moment."""
+
+    settings: CollectionSettings
+    known: bool
+    """Whether the collection exists."""
+    labels: Mapping[str, Labels]
+    entity_counts: Sequence[int]
+    domain_counts: Sequence[int]
+
+
+class IndexEntry(msgspec.Struct, frozen=True):
+    """The state of a document for an index that follows the store; no opinions and no vector once it is gone."""
+
+    seq: int
+    collection: str
+    id: str
+    present: bool
+    excluded: bool
+    bins: Mapping[str, int]
+    vector: Vector | None
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """A count that differs from a recount of the stored opinions."""
+
+    collection: str
+    entity: str
+    bin: int
+    counted: int
+    recounted: int
+
+
+class Store(Protocol):
+    """Documents with their opinions, and population counts that equal a recount at every moment.
+
+    Every call either does all it says or raises `StoreUnavailableError` and does nothing.
+    """
+
+    async def close(self) -> None:
+        """Give up all resources; no call may follow."""
+
+    async def collections(self) -> list[str]:
+        """Names of all collections, in order."""
+
+    async def settings(self, collection: str) -> CollectionSettings | None:
+        """What a collection fixes; None when there is no such collection."""
+
+    async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
+        """Create or change a collection. False, and no change, when it holds documents on another scale."""
+
+    async def vector_space(self, collection: str) -> VectorSpace | None:
+        """What the collection's vectors share; None while it has none."""
+
+    async def apply(
+        self, collection: str, changes: Sequence[Change], space: VectorSpace | None = None
+    ) -> list[Outcome]:
+        """Apply the changes in order, durably, and all at once for a reader; one outcome each.
+
+        `space` is that of the vectors brought: it becomes the collection's when that has none, and must equal it
+        otherwise (`InvalidRequestError`).
+        """
+
+    async def document(self, collection: str, document_id: str) -> StoredDocument | None:
+        """One document; None when it was never stored, or deleted."""
+
+    async def documents(self, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """Those of the documents that are stored."""
+
+    async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
+        """Labels of documents and counts of an entity, in one round trip."""
+
+    async def entities(self, collection: str, after: str, limit: int) -> list[tuple[str, int]]:
+        """Entities with at least one opinion, and how many; a page in name order, past the name `after`."""
+
+    async def existing_entities(self, collection: str, names: Sequence[str]) -> set[str]:
+        """Those of the entity keys that hold at least one opinion."""
+
+    async def entries_since(self, seq: int, limit: int) -> list[IndexEntry]:
+        """The documents of all collections that changed after `seq`, least recent first, each in its present state."""
+
+    async def drift(self) -> list[Drift]:
+        """Recount all stored opinions and name every count that differs."""

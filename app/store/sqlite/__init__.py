@@ -1,0 +1,143 @@
+"""The embedded store: one SQLite file, WAL, `synchronous=FULL`: what is answered for is on the disk."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from app.errors import StoreUnavailableError
+from app.store.base import (
+    Change,
+    CollectionSettings,
+    Drift,
+    IndexEntry,
+    Lookup,
+    Outcome,
+    StoredDocument,
+    VectorSpace,
+)
+from app.store.sqlite import reads, writes
+from app.store.sqlite.schema import SCHEMA
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+READERS = 2
+BUSY_TIMEOUT_S = 30
+
+
+class SqliteStore:
+    """`Store` over one file; several processes may share it. Writes queue in one thread, reads run beside them."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._writer = ThreadPoolExecutor(1, "store-write")
+        self._readers = ThreadPoolExecutor(READERS, "store-read")
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection().executescript(SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailableError(f"the store cannot be opened at {self._path}: {error}") from error
+
+    async def close(self) -> None:
+        for pool in (self._writer, self._readers):
+            await asyncio.to_thread(pool.shutdown)
+        while self._open:
+            self._open.pop().close()
+
+    # Reads
+
+    async def collections(self) -> list[str]:
+        return await self._read(reads.collections)
+
+    async def settings(self, collection: str) -> CollectionSettings | None:
+        return await self._read(reads.collection_settings, collection)
+
+    async def vector_space(self, collection: str) -> VectorSpace | None:
+        return await self._read(reads.vector_space, collection)
+
+    async def document(self, collection: str, document_id: str) -> StoredDocument | None:
+        return (await self._read(reads.documents, collection, [document_id])).get(document_id)
+
+    async def documents(self, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        return await self._read(reads.documents, collection, ids)
+
+    async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
+        return await self._read(reads.lookup, collection, entity, ids)
+
+    async def entities(self, collection: str, after: str, limit: int) -> list[tuple[str, int]]:
+        return await self._read(reads.entities, collection, after, limit)
+
+    async def existing_entities(self, collection: str, names: Sequence[str]) -> set[str]:
+        return await self._read(reads.existing_entities, collection, names)
+
+    async def entries_since(self, seq: int, limit: int) -> list[IndexEntry]:
+        return await self._read(reads.entries_since, seq, limit)
+
+    async def drift(self) -> list[Drift]:
+        return await self._read(reads.drift)
+
+    # Writes
+
+    async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
+        return await self._write(writes.put_settings, collection, settings)
+
+    async def apply(
+        self, collection: str, changes: Sequence[Change], space: VectorSpace | None = None
+    ) -> list[Outcome]:
+        return await self._write(writes.apply, collection, changes, space)
+
+    # Connections: one a thread, since SQLite serialises the use of a single one
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(
+                self._path, BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = full")
+            self._local.connection = connection
+            self._open.append(connection)
+        return connection
+
+    async def _read(
+        self, query: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await self._run(self._readers, "deferred", query, *args, **kwargs)
+
+    async def _write(
+        self, change: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        # Shielded: a caller that goes away must not leave its write unaccounted for.
+        return await asyncio.shield(self._run(self._writer, "immediate", change, *args, **kwargs))
+
+    async def _run(
+        self,
+        pool: ThreadPoolExecutor,
+        transaction: str,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def run() -> T:
+            connection = self._connection()
+            connection.execute(f"begin {transaction}")
+            try:
+                result = work(connection, *args, **kwargs)
+                connection.execute("commit")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                raise
+            return result
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, run)
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(f"the store refused: {error}") from error

@@ -1,0 +1,128 @@
+"""What is read, each inside one transaction."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+
+from app.store.base import (
+    CollectionSettings,
+    Document,
+    Drift,
+    IndexEntry,
+    Labels,
+    Lookup,
+    StoredDocument,
+    Vector,
+    VectorSpace,
+)
+from app.store.sqlite.schema import DOMAIN
+
+_decode_document = msgspec.json.Decoder(Document).decode
+_decode_settings = lru_cache(maxsize=256)(msgspec.json.Decoder(CollectionSettings).decode)
+
+_RECOUNT = """
+with one as (
+    select d.collection, o.entity, o.bin from opinion o join document d on d.key = o.document where not d.excluded
+), recount as (
+    select collection, entity, bin, count(*) as n from one group by 1, 2, 3
+    union all select collection, '', bin, count(*) from one group by 1, 3
+)
+select collection, entity, bin, sum(counted), sum(recounted) from (
+    select collection, entity, bin, n as counted, 0 as recounted from population
+    union all select collection, entity, bin, 0, n from recount
+) group by 1, 2, 3 having sum(counted) <> sum(recounted) order by 1, 2, 3
+"""
+
+
+def collections(db: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in db.execute("select name from collection order by name")]
+
+
+def collection_settings(db: sqlite3.Connection, collection: str) -> CollectionSettings | None:
+    row = db.execute("select settings from collection where name = ?", (collection,)).fetchone()
+    return _decode_settings(row[0]) if row else None
+
+
+def documents(db: sqlite3.Connection, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
+    rows = db.execute(
+        "select id, version, content from document"
+        " where collection = ? and id in (select value from json_each(?)) and content is not null",
+        (collection, json.dumps(ids)),
+    )
+    return {name: StoredDocument(name, version, _decode_document(content)) for name, version, content in rows}
+
+
+def lookup(db: sqlite3.Connection, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
+    settings = collection_settings(db, collection)
+    rows = db.execute(
+        "select d.id, o.bin, d.bin, d.excluded from document d"
+        " left join opinion o on o.document = d.key and o.entity = ?"
+        " where d.collection = ? and d.id in (select value from json_each(?)) and d.content is not null",
+        (entity, collection, json.dumps(ids)),
+    )
+    labels = {name: Labels(own, general, bool(excluded)) for name, own, general, excluded in rows}
+    n_bins = (settings or CollectionSettings()).scale.n_bins
+    counts = {entity: [0] * n_bins, DOMAIN: [0] * n_bins}
+    for name, b, n in db.execute(
+        "select entity, bin, n from population where collection = ? and entity in (?, ?)",
+        (collection, entity, DOMAIN),
+    ):
+        counts[name][b] = n
+    return Lookup(settings or CollectionSettings(), settings is not None, labels, counts[entity], counts[DOMAIN])
+
+
+def entities(db: sqlite3.Connection, collection: str, after: str, limit: int) -> list[tuple[str, int]]:
+    return db.execute(
+        "select entity, sum(n) from population where collection = ? and entity > ? group by entity"
+        " order by entity limit ?",
+        (collection, after, limit),
+    ).fetchall()
+
+
+def existing_entities(db: sqlite3.Connection, collection: str, names: Sequence[str]) -> set[str]:
+    rows = db.execute(
+        "select distinct entity from population"
+        " where collection = ? and entity <> '' and entity in (select value from json_each(?))",
+        (collection, json.dumps(names)),
+    )
+    return {name for (name,) in rows}
+
+
+def entries_since(db: sqlite3.Connection, seq: int, limit: int) -> list[IndexEntry]:
+    rows = db.execute(
+        "select seq, collection, id, content is not null, excluded, vector,"
+        " (select json_group_object(entity, bin) from opinion where document = key)"
+        " from document where seq > ? order by seq limit ?",
+        (seq, limit),
+    )
+    return [
+        IndexEntry(
+            at,
+            collection,
+            name,
+            bool(present),
+            bool(excluded),
+            json.loads(bins),
+            _vector_of(vector) if vector else None,
+        )
+        for at, collection, name, present, excluded, vector, bins in rows
+    ]
+
+
+def drift(db: sqlite3.Connection) -> list[Drift]:
+    return [Drift(*row) for row in db.execute(_RECOUNT)]
+
+
+def vector_space(db: sqlite3.Connection, collection: str) -> VectorSpace | None:
+    row = db.execute(
+        "select dimension, encoder from collection where name = ? and dimension is not null", (collection,)
+    ).fetchone()
+    return VectorSpace(*row) if row else None
+
+
+def _vector_of(blob: bytes) -> Vector:
+    return np.frombuffer(blob, np.float32)

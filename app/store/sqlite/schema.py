@@ -1,0 +1,30 @@
+"""The tables. A document's row carries `seq`, the store-wide number of its last change: an index follows the store by
+asking for rows past the seq it has seen, so no separate change log must be kept or trimmed. A deleted document stays as
+a row without content.
+"""
+
+DOMAIN = ""
+"""The counts over all entities stand under this name, which no entity can have."""
+
+SCHEMA = """
+create table if not exists collection (
+    name text primary key, settings text not null, dimension integer, encoder text
+) without rowid;
+create table if not exists document (
+    key integer primary key, collection text not null, id text not null, seq integer not null,
+    version integer not null, fingerprint blob not null, content text,
+    excluded integer not null, bin integer, vector blob,
+    unique (collection, id)
+);
+create unique index if not exists document_seq on document (seq);
+create table if not exists opinion (
+    document integer not null references document, entity text not null, bin integer not null,
+    primary key (document, entity)
+) without rowid;
+create table if not exists population (
+    collection text not null, entity text not null, bin integer not null, n integer not null check (n >= 0),
+    primary key (collection, entity, bin)
+) without rowid;
+create table if not exists sequence (last integer not null);
+insert into sequence select 0 where not exists (select * from sequence);
+"""

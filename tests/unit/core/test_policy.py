@@ -1,0 +1,48 @@
+import pytest
+
+from warp_core import CandidatePool, Policy, attainable_em
+
+
+@pytest.mark.parametrize(
+    ("n_matched", "k", "em"),
+    [(0, 20, 0), (5, 20, 0.25), (17, 20, 0.85), (20, 20, 1), (30, 20, 1), (1, 1, 1)],
+)
+def test_attainable_em_is_matched_over_k_at_most_one(n_matched, k, em):
+    pool = CandidatePool([1] * 40, [0] * 40, [d < n_matched for d in range(40)])
+    assert attainable_em(pool, k) == em
+
+
+def test_an_empty_pool_attains_nothing():
+    assert attainable_em(CandidatePool([], []), 5) == 0
+
+
+@pytest.mark.parametrize(
+    ("em", "deficit", "expansion", "reason"),
+    [
+        (1, False, "none", "attainable EM 1.00 and no deficit"),
+        (17 / 20, False, "none", "attainable EM 0.85 and no deficit"),
+        (16 / 20, False, "entity_gated", "attainable EM 0.80 is below 0.85"),
+        (1, True, "entity_gated", "the pool lacks opinions that the population holds"),
+        (0, True, "entity_gated", "attainable EM 0.00 is below 0.85"),
+    ],
+)
+def test_only_a_dense_pool_without_deficit_is_not_expanded(em, deficit, expansion, reason):
+    assert Policy().expansion(em, deficit) == (expansion, reason)
+
+
+@pytest.mark.parametrize(
+    ("em", "variant", "reason"),
+    [
+        (17 / 20, "w1_minimizer", "attainable EM 0.85 makes the pool dense"),
+        (16 / 20, "w1_mmr", "attainable EM 0.80 leaves the pool sparse"),
+    ],
+)
+def test_the_variant_follows_the_attainable_em(em, variant, reason):
+    assert Policy().variant(em) == (variant, reason)
+
+
+def test_every_cell_of_the_matrix_is_a_setting():
+    policy = Policy(dense_em=0.5, dense_variant="w1_exact", sparse_variant="top_k", short_pool_expansion="adaptive")
+    assert policy.expansion(0.49, deficit=False)[0] == "adaptive"
+    assert policy.expansion(0.5, deficit=False)[0] == "none"
+    assert [policy.variant(em)[0] for em in (0.49, 0.5)] == ["top_k", "w1_exact"]
