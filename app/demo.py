@@ -19,6 +19,7 @@ import msgspec
 from app.labelling.vader import intensity_toward
 from app.store.base import CollectionSettings, PoleQueries
 from warp_core import InvalidInputError
+from warp_core.scale import STRENGTH
 
 COLLECTION = "drugs"
 ENCODER = "wordllama"
@@ -45,16 +46,15 @@ def documents() -> Iterator[bytes]:
     """
     for row in _rows():
         text = html.unescape(row["review"]).strip().strip('"')
-        sentiment = row["rating"]
-        opinion = {"sentiment": sentiment}
-        if sign := _SIGNS[sentiment]:
-            opinion["intensity"] = intensity_toward(text, sign)
+        sign = _SIGNS[row["rating"]]
+        si = sign * STRENGTH[intensity_toward(text, sign)] if sign else 0
         entities = {name for name in (row["condition"], row["drugName"]) if name and _SCRAP not in name}
         yield msgspec.json.encode(
             {
                 "id": f"drugscom-{row['']}",
                 "text": text,
-                "opinions": [{"entity": entity, **opinion} for entity in sorted(entities)],
+                "si": si,  # a review is about one drug for one condition, so its rating is the whole review's too
+                "opinions": [{"entity": entity, "si": si} for entity in sorted(entities)],
                 "timestamp": datetime.strptime(row["date"], "%B %d, %Y").date().isoformat(),
                 "metadata": {"condition": row["condition"], "drug": row["drugName"], "useful": int(row["usefulCount"])},
             }

@@ -15,7 +15,7 @@ Sentiment = Literal["positive", "negative", "neutral", "mixed"]
 Intensity = Literal["low", "medium", "high"]
 
 _SIGN: Mapping[str, int] = MappingProxyType({"positive": 1, "negative": -1, "neutral": 0, "mixed": 0})
-_STRENGTH: Mapping[str, int] = MappingProxyType({"low": 10, "medium": 20, "high": 30})
+STRENGTH: Mapping[str, int] = MappingProxyType({"low": 10, "medium": 20, "high": 30})
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class OpinionScale:
         ------
         InvalidInputError : the label's sentiment intensity is no position of this scale.
         """
-        return self.bin_at(_SIGN[sentiment] * _STRENGTH[intensity])
+        return self.bin_at(_SIGN[sentiment] * STRENGTH[intensity])
 
     def bin_of_stars(self, stars: float) -> int:
         """The bin of a rating of 1 to 5 stars, interpolated between whole stars, then the nearest bin.

@@ -43,7 +43,8 @@ def serve(
     url = f"http://{settings.host}:{settings.port}"
     if demo:
         asyncio.run(_load_demo(settings, messages))
-        messages.print(f"Open {url}/ and pick an entity, or ask:\n{_QUESTION.format(url=url)}", highlight=False, soft_wrap=True)
+        hint = f"Open {url}/ and pick an entity, or ask:\n{_QUESTION.format(url=url)}"
+        messages.print(hint, highlight=False, soft_wrap=True)
     settings.export()
     uvicorn.run(
         "app.main:create_app",

@@ -18,8 +18,8 @@ N, K = 60, 10
 PROMISE_A_SET = {"w1_exact"}
 """These choose the best set and then order it by another rule, so a relevance weight of 1 gives top-k's set only."""
 BAD_ARGUMENTS = {
-    "k": [0, -1, 2.5, nan, inf, True, "2", None],
-    "relevance_weight": [-0.01, 1.01, nan, inf, "0.5"],
+    "k": [0, -1, 2.5, nan, inf, True, np.True_, "2", None],
+    "relevance_weight": [-0.01, 1.01, nan, inf, True, "0.5"],
     "scope": ["", "all", 0],
     "rel_norm": ["", "max", 0],
     "target": [

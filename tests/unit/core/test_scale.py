@@ -70,10 +70,13 @@ def test_a_label_reaches_its_position_up_to_both_ends(label, intensity):
     assert position(SI.bin_of_sentiment(*label)) == intensity
 
 
-@pytest.mark.parametrize("label", [("angry", "low"), ("positive", "extreme")])
-def test_an_unknown_label_is_refused(label):
-    with pytest.raises(InvalidInputError):
+@pytest.mark.parametrize(
+    ("label", "argument"), [(("angry", "low"), "sentiment"), (("positive", "extreme"), "intensity")]
+)
+def test_an_unknown_label_is_refused(label, argument):
+    with pytest.raises(InvalidInputError) as caught:
         SI.bin_of_sentiment(*label)
+    assert caught.value.argument == argument
 
 
 def test_a_label_whose_position_the_scale_lacks_is_refused():

@@ -7,7 +7,7 @@ RIGHT = [0, 0, 0, 0, 0, 0, 1]
 
 
 def test_the_best_set_is_found_where_greedy_misses_it():
-    # Half of the target at either end: {-30, +30} costs 0, but the minimizer begins with the more relevant 0 and ends at 15.
+    # Half of the target at either end: {-30, +30} costs 0; the minimizer begins with the more relevant 0 and ends at 15.
     pool = CandidatePool([0.9, 0.8, 0.7], [3, 0, 6])
     exact, greedy = w1_exact(pool, ENDS, 2), w1_minimizer(pool, ENDS, 2)
     assert (exact.indices.tolist(), exact.w1) == ([1, 2], 0)
@@ -16,7 +16,7 @@ def test_the_best_set_is_found_where_greedy_misses_it():
 
 def test_the_set_comes_in_the_order_in_which_the_minimizer_would_take_it():
     # Target 1/4 at -30, 3/4 at +30. Alone, +30 costs 1/4 * 60 = 15 and -30 costs 45. Then one of either costs
-    # (1/2 - 1/4) * 60 = 15 and two at +30 cost 15 too: the more relevant -30. With it, two at +30 cost (1/3 - 1/4) * 60.
+    # (1/2 - 1/4) * 60 = 15 and two at +30 cost 15 too: the more relevant -30 wins. Then (1/3 - 1/4) * 60 = 5, then 0.
     pool = CandidatePool([0.9, 0.1, 0.2, 0.3], [0, 6, 6, 6])
     selection = w1_exact(pool, [1, 0, 0, 0, 0, 0, 3], 4)
     assert selection.indices.tolist() == [3, 0, 2, 1]
@@ -64,6 +64,6 @@ def test_huge_relevances_can_be_blended(rel_norm):
 
 @pytest.mark.parametrize("target", [TargetDistribution.of_counts([1, 3, 2]), [1 / 6, 1 / 2, 1 / 3], [1, 3, 2]])
 def test_a_target_given_as_shares_ties_as_its_counts_do(target):
-    # Positions 0, 1, 3: alone, 0 costs 1/2 * 1 + 1/3 * 3 = 1.5 and 3 costs 1/6 * 3 + 1/2 * 2 = 1.5, so relevance decides.
+    # Positions 0, 1, 3: alone, 0 costs 1/2 * 1 + 1/3 * 3 = 1.5 and 3 costs 1/6 * 3 + 1/2 * 2 = 1.5: relevance decides.
     pool = CandidatePool([0.1, 0.9], [0, 2], scale=OpinionScale((0, 1, 3)))
     assert w1_exact(pool, target, 1).indices.tolist() == [1]

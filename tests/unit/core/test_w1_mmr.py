@@ -13,7 +13,7 @@ def order(relevance, bins, target, **options) -> list[int]:
 
 
 def test_scores_blend_relevance_with_the_relative_gain():
-    # Half of the target at either end. First: W1 60 -> 30 wherever the document lies, gain 0.5; the most relevant, 0, wins.
+    # Half of the target at either end. First: W1 60 -> 30 wherever the document lies, gain 0.5: the most relevant wins.
     # Second: 30 -> 15 for either end, gain 0.5: scores 0.5 * 0.5 + 0.25 = 0.5 against 0.5 * 0.25 + 0.25 = 0.375.
     assert order([1, 0.5, 0.25], [3, 0, 6], ENDS, rel_norm="none") == [0, 1, 2]
 
