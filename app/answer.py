@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from app.clock import Stopwatch
-from app.pool import Pool
+from app.pool import UNKNOWN, Pool
 from app.presentation import by_position, finite, position, target_output
 from app.schemas import Ask, CandidateInput, Decision, Distributions, EntitySource, Quality, RerankResponse, Result
 from app.store.base import StoredDocument
@@ -60,7 +60,7 @@ def answer_to(
             em_top_k=round(outcome.top_k.em, 4),
             em_pool=round(float(outcome.given.matched.mean()), 4) if len(outcome.given) else 0.0,
             em_attainable=round(outcome.em_attainable, 4),
-            deficit=[scale.positions[b] for b in outcome.deficit],
+            deficit=[position(b, scale) for b in outcome.deficit],
             added=outcome.added,
             reason=outcome.reason,
         ),
@@ -86,7 +86,7 @@ def _results(
             index=index,
             rank=rank,
             score=pool.scores[i],
-            si=position(pool.bins[i], scale),
+            si=position(pool.bins[i], scale) if pool.bins[i] != UNKNOWN else None,
             entity_match=pool.matched[i],
             origin="expansion" if index is None else "pool",
             w1_after=finite(w1_after),

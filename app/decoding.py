@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from app.errors import BodyTooLargeError, InvalidRequestError, MalformedBodyError, UnsupportedMediaError
+from app.errors import BodyTooLargeError, InvalidRequestError, MalformedBodyError, UnsupportedMediaError, escaped
 
 T = TypeVar("T")
 
@@ -72,20 +72,23 @@ class BodyDecoder(Generic[T]):
         try:
             return self._decoder.decode(body)
         except msgspec.ValidationError as error:
-            raise self._invalid(str(error)) from error
+            raise self._invalid(bytes(body), str(error)) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _malformed(bytes(body), str(error)) from error
         except RecursionError as error:
             raise InvalidRequestError.at("", "the body is nested too deeply") from error
 
-    def _invalid(self, message: str) -> InvalidRequestError:
+    def _invalid(self, body: bytes, message: str) -> InvalidRequestError:
         match = _PATH.match(message)
         what, path = (match["what"], match["path"]) if match else (message, "$")
-        pointer = "".join(f"/{name or position}" for name, position in _STEP.findall(path))
+        path, inside_mapping, _ = path.partition("[...]")  # msgspec does not tell the keys of a mapping
+        if inside_mapping and (unacceptable := _first_unacceptable(body)):
+            return InvalidRequestError.at(*unacceptable)
+        pointer = "".join(f"/{escaped(name) or position}" for name, position in _STEP.findall(path))
         if unknown := _UNKNOWN.match(what):
             near = difflib.get_close_matches(unknown["field"], self._fields, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            return InvalidRequestError.at(f"{pointer}/{unknown['field']}", f"unknown field{hint}")
+            return InvalidRequestError.at(f"{pointer}/{escaped(unknown['field'])}", f"unknown field{hint}")
         if missing := _MISSING.match(what):
             return InvalidRequestError.at(f"{pointer}/{missing['field']}", "this field is required")
         return InvalidRequestError.at(pointer, what[:1].lower() + what[1:])
@@ -108,22 +111,30 @@ def _field_names(type_: Any) -> set[str]:
 
 
 def _malformed(body: bytes, message: str) -> InvalidRequestError:
-    """JSON itself has no NaN and no lone surrogates; Python's parser takes them, which lets us name the field."""
-    if len(body) <= LARGEST_DIAGNOSED_BODY:
-        try:
-            for pointer, detail in _unacceptable(json.loads(body), ""):
-                return InvalidRequestError.at(pointer, detail)
-        except (ValueError, RecursionError):
-            pass
+    if unacceptable := _first_unacceptable(body):
+        return InvalidRequestError.at(*unacceptable)
     return MalformedBodyError.at("", f"the body is no valid JSON: {message}")
+
+
+def _first_unacceptable(body: bytes) -> tuple[str, str] | None:
+    """Pointer and detail of the first number that is not finite, or text that is no Unicode.
+
+    JSON has neither NaN nor lone surrogates, but Python's own parser takes them, which lets us name the field.
+    """
+    if len(body) > LARGEST_DIAGNOSED_BODY:
+        return None
+    try:
+        return next(_unacceptable(json.loads(body), ""), None)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _unacceptable(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for name, item in value.items():
-            escaped = name.replace("~", "~0").replace("/", "~1")
-            yield from _unacceptable(name, f"{pointer}/{_printable(escaped)}")
-            yield from _unacceptable(item, f"{pointer}/{_printable(escaped)}")
+            where = f"{pointer}/{_printable(escaped(name))}"
+            yield from _unacceptable(name, where)
+            yield from _unacceptable(item, where)
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from _unacceptable(item, f"{pointer}/{position}")

@@ -42,6 +42,11 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     errors: Sequence[FieldError] = ()
 
 
+def escaped(name: str) -> str:
+    """A name as one step of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 class ServiceError(Exception):
     """Any error that the service raises on purpose; subclasses fix the status and the kind."""
 

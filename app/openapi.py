@@ -10,6 +10,7 @@ from app.errors import Problem
 
 _REF = "#/components/schemas/{name}"
 
+_FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
 _PROBLEMS = {
     400: "The body is no JSON.",
     401: "No key, or a wrong one.",
@@ -62,7 +63,13 @@ class Described:
         def openapi() -> dict[str, Any]:
             document = build()
             _, components = msgspec.json.schema_components(dict.fromkeys(self._records), ref_template=_REF)
-            document.setdefault("components", {}).setdefault("schemas", {}).update(components)
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            schemas.update(components)
+            for name in _FASTAPI_ERRORS:  # errors of parameters have our one body too
+                schemas.pop(name, None)
+            for path in document["paths"].values():
+                for operation in path.values():
+                    operation["responses"].get("422", {}).get("content", {}).pop("application/json", None)
             return document
 
         app.openapi = openapi  # type: ignore[method-assign] # as FastAPI documents it

@@ -9,10 +9,8 @@ from warp_core import OpinionScale, TargetDistribution
 DIGITS = 6
 
 
-def position(b: int, scale: OpinionScale) -> float | None:
-    """The position of a bin, whole where it is whole; None for an unknown bin."""
-    if b < 0:
-        return None
+def position(b: int, scale: OpinionScale) -> float:
+    """The position of a bin, whole where it is whole."""
     value = scale.positions[b]
     return int(value) if value.is_integer() else value
 

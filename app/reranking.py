@@ -12,7 +12,7 @@ from app import expansion
 from app.answer import Outcome, answer_to
 from app.clock import Stopwatch
 from app.entities import entity_in
-from app.errors import InvalidRequestError, pointing_at
+from app.errors import InvalidRequestError, escaped, pointing_at
 from app.names import checked_name, entity_key
 from app.pool import Pool, checked_candidates, pool_of_request, stored_label, without_duplicates
 from app.resources import Resources
@@ -31,6 +31,8 @@ from warp_core import (
 from warp_core.policy import Expansion
 
 AUTO = "auto"
+POOL_SIZE = 200
+"""Documents that /search retrieves when the request does not say (the papers' N)."""
 
 
 async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse:
@@ -67,9 +69,10 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     """
     watch = Stopwatch()
     _check(request, resources)
-    if request.pool_size > resources.settings.max_candidates:
-        limit = resources.settings.max_candidates
-        raise InvalidRequestError.at("/pool_size", f"must be at most {limit}, got {request.pool_size}")
+    limit = resources.settings.max_candidates
+    pool_size = min(POOL_SIZE, limit) if request.pool_size is None else request.pool_size
+    if pool_size > limit:
+        raise InvalidRequestError.at("/pool_size", f"must be at most {limit}, got {pool_size}")
     encoder = resources.encoder
     if encoder is None:
         raise InvalidRequestError.at(
@@ -79,7 +82,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
-        hits = await asyncio.to_thread(resources.index[request.collection].search, query, request.pool_size)
+        hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
     with watch.stage("labels"):
         lookup = await resources.store.lookup(request.collection, entity, [name for name, _ in hits])
     # What the store no longer holds was deleted after the index was asked.
@@ -248,7 +251,10 @@ class _Run:
 def _given_target(distribution: Mapping[str, float], scale: OpinionScale) -> TargetDistribution:
     weights = [0.0] * scale.n_bins
     for key, weight in distribution.items():
-        with pointing_at(f"/target/distribution/{key}"):
+        pointer = f"/target/distribution/{escaped(key)}"
+        if weight < 0:
+            raise InvalidRequestError.at(pointer, f"must not be negative, got {weight:g}")
+        with pointing_at(pointer):
             weights[scale.bin_at(_number(key))] += weight
     with pointing_at("/target/distribution"):
         return TargetDistribution.of_weights(weights)

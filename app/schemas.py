@@ -52,7 +52,7 @@ class CandidateInput(Strict):
 class TargetInput(Strict):
     """The target: weights over the scale's positions, or where it comes from."""
 
-    distribution: dict[str, Annotated[float, Meta(ge=0)]] | None = None
+    distribution: dict[str, float] | None = None
     source: Literal["auto", "corpus", "uniform"] = "auto"
 
 
@@ -81,10 +81,10 @@ class RerankRequest(Ask, kw_only=True):
 
 
 class SearchRequest(Ask, kw_only=True):
-    """POST /search."""
+    """POST /search. The pool is the 200 nearest documents, or fewer where the service allows fewer."""
 
     query: str
-    pool_size: Count = 200
+    pool_size: Count | None = None
 
 
 class Result(Answer):

@@ -9,9 +9,15 @@ from app.errors import NotFoundError
 router = APIRouter(include_in_schema=False)
 
 _PAGE = files("app") / "explorer"
-_MEDIA_TYPES = {"index.html": "text/html", "explorer.css": "text/css", "explorer.js": "text/javascript"}
+_MEDIA_TYPES = {
+    "index.html": "text/html",
+    "explorer.css": "text/css",
+    "explorer.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'"
 )
 _FILES = {name: (_PAGE / name).read_bytes() for name in _MEDIA_TYPES}
 

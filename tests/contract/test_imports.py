@@ -10,8 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORE_MAY_IMPORT = sys.stdlib_module_names | {"numpy", "scipy", "warp_core"}
-FASTAPI_USERS = ("app/routes/", "app/main.py", "app/errors.py")
-STARLETTE_USERS = (*FASTAPI_USERS, "app/middleware.py", "app/openapi.py", "app/security.py")
+WEB_FILES = ("app/routes/", "app/main.py", "app/errors.py")
+MAY_IMPORT = {
+    "fastapi": WEB_FILES,
+    "starlette": (*WEB_FILES, "app/middleware.py", "app/openapi.py", "app/security.py"),
+}
 ENVIRONMENT_READERS = ("app/settings.py",)
 
 
@@ -51,11 +54,10 @@ def violations(root: Path) -> list[str]:
         packages = {name.split(".")[0] for name in imported}
         if path.startswith("warp_core/"):
             core[module_of(path)] = imported & modules
-            found += [f"{path} imports {package}" for package in sorted(packages - CORE_MAY_IMPORT)]
-        elif "fastapi" in packages and not path.startswith(FASTAPI_USERS):
-            found.append(f"{path} imports fastapi")
-        elif "starlette" in packages and not path.startswith(STARLETTE_USERS):
-            found.append(f"{path} imports starlette")
+            forbidden = packages - CORE_MAY_IMPORT
+        else:
+            forbidden = {web for web in packages & MAY_IMPORT.keys() if not path.startswith(MAY_IMPORT[web])}
+        found += [f"{path} imports {package}" for package in sorted(forbidden)]
         if names_the_environment(tree) and not path.startswith(ENVIRONMENT_READERS):
             found.append(f"{path} reads the environment")
     try:

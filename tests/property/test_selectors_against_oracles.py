@@ -6,14 +6,23 @@ from hypothesis import strategies as st
 
 from tests import oracles
 from tests.oracles import TIE, Problem
-from warp_core import SELECTORS, CandidatePool, OpinionScale, TargetDistribution, w1_exact, w1_minimizer, w1_mmr
+from warp_core import (
+    SELECTORS,
+    CandidatePool,
+    OpinionScale,
+    TargetDistribution,
+    reachable_w1,
+    w1_exact,
+    w1_minimizer,
+    w1_mmr,
+)
 
 SCALES = [(-30, -20, -10, 0, 10, 20, 30), (1, 2, 3, 4, 5), (0, 1), (-2, 0, 0.5, 7), (0, 0.1, 0.35, 1)]
 RELEVANCES = st.integers(-8, 8).map(lambda eighths: eighths / 8) | st.floats(-100, 100)
-WEIGHTS = [0, 0.1, 0.5, 0.75, 1]
+WEIGHTS = st.sampled_from([0, 0.1, 0.5, 0.75, 1])
 SCOPES = st.sampled_from(["pool", "entity"])
 
-thorough = settings(deadline=None, max_examples=200)
+thorough = settings(deadline=None, max_examples=300)
 
 
 @st.composite
@@ -40,9 +49,8 @@ def test_w1_minimizer_is_algorithm_1(drawn):
     assert w1_minimizer(pool, target, k).indices.tolist() == oracles.w1_minimizer(problem, k)
 
 
-@pytest.mark.parametrize("weight", WEIGHTS)
-@settings(deadline=None, max_examples=100)
-@given(drawn=problems())
+@thorough
+@given(problems(), WEIGHTS)
 def test_w1_mmr_is_algorithm_4(drawn, weight):
     problem, pool, target, k = drawn
     selection = w1_mmr(pool, target, k, relevance_weight=weight, rel_norm="none")
@@ -54,15 +62,16 @@ def test_w1_mmr_is_algorithm_4(drawn, weight):
 def test_w1_exact_reaches_the_minimum_w1_then_the_maximum_relevance(drawn, scope):
     problem, pool, target, k = drawn
     assume(problem.eligible(scope))
-    chosen = w1_exact(pool, target, k, scope=scope).indices.tolist()
+    selection = w1_exact(pool, target, k, scope=scope)
+    chosen = selection.indices.tolist()
     w1, relevance = oracles.least_w1(problem, k, scope)
     assert problem.w1(chosen) - w1 < TIE
     assert problem.total_relevance(chosen) >= relevance
+    assert reachable_w1(pool, selection.target, k, scope) == pytest.approx(float(w1), abs=1e-9)
 
 
-@pytest.mark.parametrize("weight", [w for w in WEIGHTS if w > 0])
-@settings(deadline=None, max_examples=100)
-@given(drawn=problems(), scope=SCOPES)
+@thorough
+@given(problems(), SCOPES, WEIGHTS.filter(bool))
 def test_w1_exact_reaches_the_minimum_of_the_blend(drawn, scope, weight):
     problem, pool, target, k = drawn
     assume(problem.eligible(scope))
@@ -70,12 +79,12 @@ def test_w1_exact_reaches_the_minimum_of_the_blend(drawn, scope, weight):
     assert abs(oracles.blended(problem, chosen, weight) - oracles.least_blended(problem, k, scope, weight)) < TIE
 
 
-@pytest.mark.parametrize("name", SELECTORS)
-@settings(deadline=None, max_examples=100)
-@given(drawn=problems())
-def test_no_selector_beats_w1_exact_at_the_same_length(drawn, name):
+@thorough
+@given(problems())
+def test_no_selector_beats_w1_exact_at_the_same_length(drawn):
     _, pool, target, k = drawn
-    selection = SELECTORS[name](pool, target, k)
-    known = sum(pool.counts(selection.indices))
-    assume(known)
-    assert selection.w1 >= w1_exact(pool, target, known, scope="pool").w1 - TIE
+    for name, selector in SELECTORS.items():
+        selection = selector(pool, target, k)
+        of_known_bin = sum(pool.counts(selection.indices))
+        if of_known_bin:
+            assert selection.w1 >= w1_exact(pool, target, of_known_bin, scope="pool").w1 - TIE, name

