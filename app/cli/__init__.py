@@ -14,14 +14,15 @@ from warp_core import InvalidInputError
 app = typer.Typer(
     name="warp-rerank", no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False
 )
-for command in (
+COMMANDS = (
     serving.serve,
     documents.ingest,
     questions.rerank,
     questions.search,
     documents.verify,
     serving.settings,
-):
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -12,6 +12,7 @@ from app import demo as demo_corpus
 from app.cli.documents import load
 from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import open_encoder
+from app.resources import policy_of
 from app.security import check_exposure
 from app.settings import Settings
 from app.store import open_store
@@ -39,7 +40,7 @@ def serve(
     settings = settings_with(**given, data_dir=data_dir, store=store, encoder=encoder)
     if demo and settings.encoder is None:
         settings = settings_with(**given, data_dir=data_dir, store=store, encoder=demo_corpus.ENCODER)
-    check_exposure(settings)
+    asyncio.run(_check(settings))
     url = f"http://{settings.host}:{settings.port}"
     if demo:
         asyncio.run(_load_demo(settings, messages))
@@ -55,6 +56,13 @@ def serve(
         log_level=settings.log_level,
         access_log=False,
     )
+
+
+async def _check(settings: Settings) -> None:
+    """Find out here, not in a worker, what would keep the service from starting."""
+    check_exposure(settings)
+    policy_of(settings)
+    await open_store(settings.store_url).close()
 
 
 async def _load_demo(settings: Settings, messages: Console) -> None:

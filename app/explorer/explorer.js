@@ -3,31 +3,31 @@
 
 const KEY = "warp-api-key";
 const FREQUENT = 6;
-const FIELDS = ["collection", "entity", "q", "k"]; // of the form, and of the page's address
-const RULES = {
-  entity: (n) => `${n} opinions`,
-  smoothed: (n) => `${n} opinions, eked out with the collection’s`,
+/** What a population's shares rest on, by the rule that made them. */
+const BASES = {
+  entity: (n) => opinions(n),
+  smoothed: (n) => `${opinions(n)}, smoothed with the collection’s`,
   domain: () => "the whole collection’s opinions",
   uniform: () => "no opinions known: all equal",
 };
 
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
-let opened = { positions: [], entities: [] }; // the collection that is shown
+let opened = { name: null, positions: [], entities: [] }; // the collection in use
 let running = new AbortController();
 
 page.compare.addEventListener("submit", (event) => {
   event.preventDefault();
   history.pushState(null, "", address());
-  attempt(ask);
+  attempt(answerAddress);
 });
 page.unlock.addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem(KEY, page.key.value);
   attempt(start);
 });
-page.collection.addEventListener("change", () => attempt((signal) => openCollection(page.collection.value, signal)));
+page.collection.addEventListener("change", () => attempt(changeCollection));
 page.entity.addEventListener("input", showDefaultQuestion);
-addEventListener("popstate", () => attempt(restore));
+addEventListener("popstate", () => attempt(answerAddress));
 attempt(start);
 
 // Steps
@@ -46,53 +46,58 @@ async function attempt(step) {
   }
 }
 
-/** List the collections, then show what the address asks for. */
+/** List the collections, then answer the address. */
 async function start(signal) {
   const { collections } = await call("collections", signal);
   page.unlock.hidden = true;
   page.empty.hidden = collections.length > 0;
   page.compare.hidden = collections.length === 0;
   page.collection.replaceChildren(...collections.map((name) => new Option(name)));
-  if (collections.length) await restore(signal);
+  if (collections.length) await answerAddress(signal);
   else page.status.textContent = "";
 }
 
-/** Show what the address asks for; without a question, the most frequent entity. */
-async function restore(signal) {
+/** Fill the form from the address and ask; without a question there, the most frequent entity. */
+async function answerAddress(signal) {
   const asked = new URLSearchParams(location.search);
-  page.compare.reset();
-  const name = asked.get("collection") ?? page.collection.value;
-  await openCollection(name, signal);
-  for (const field of FIELDS) if (asked.has(field)) page[field].value = asked.get(field);
-  if (asked.has("q") && !asked.has("entity")) page.entity.value = "";
-  showDefaultQuestion();
-  if (!page.entity.value && !page.q.value) return;
+  await openCollection(asked.get("collection") ?? page.collection.value, signal);
+  page.q.value = asked.get("q") ?? "";
+  page.k.value = asked.get("k") ?? page.k.defaultValue;
+  chooseEntity(asked.get("entity") ?? (page.q.value ? "" : mostFrequent()));
+  if (!page.entity.value && !page.q.value) {
+    page.status.textContent = "This collection holds no opinions yet.";
+    return;
+  }
   history.replaceState(null, "", address());
   await ask(signal);
 }
 
-/** Load a collection's scale and entities, and fill in the most frequent one. */
+async function changeCollection(signal) {
+  await openCollection(page.collection.value, signal);
+  chooseEntity(mostFrequent());
+  page.status.textContent = "";
+}
+
+/** Load a collection's scale and entities, unless it is open already. */
 async function openCollection(name, signal) {
-  const [{ positions }, { entities }] = await Promise.all([
-    call(`collections/${encodeURIComponent(name)}`, signal),
-    call(`entities?${new URLSearchParams({ collection: name, limit: 1000 })}`, signal),
-  ]);
-  opened = { positions, entities: entities.sort((a, b) => b.n - a.n) };
+  if (name !== opened.name) {
+    const [{ positions }, { entities }] = await Promise.all([
+      call(`collections/${encodeURIComponent(name)}`, signal),
+      call(`entities?${new URLSearchParams({ collection: name, limit: 1000 })}`, signal),
+    ]);
+    opened = { name, positions, entities: entities.sort((a, b) => b.n - a.n) };
+    page.answer.hidden = true;
+    page.entities.replaceChildren(...entities.map(({ entity }) => new Option("", entity)));
+    showFrequent();
+  }
   page.collection.value = name;
-  page.entity.value = entities[0]?.entity ?? "";
-  page.entities.replaceChildren(...entities.map(({ entity }) => new Option("", entity)));
-  page.status.textContent = entities.length ? "" : "This collection holds no opinions yet.";
-  page.answer.hidden = true;
-  showFrequent();
-  showDefaultQuestion();
 }
 
 /** Ask the form's question, plainly and with WARP, and show both answers. */
 async function ask(signal) {
-  const entity = page.entity.value.trim();
-  const query = page.q.value.trim() || defaultQuestion(entity);
-  if (!query) throw new Error("Choose an entity, or type a question.");
-  const question = { collection: page.collection.value, query, k: Number(page.k.value), explain: true };
+  const entity = page.entity.value;
+  const query = page.q.value || defaultQuestion(entity);
+  const question = { collection: opened.name, query, k: Number(page.k.value), explain: true };
   if (entity) question.entity = entity;
   const [plain, warp] = await Promise.all([
     call("search", signal, { ...question, variant: "top_k", expansion: "none" }),
@@ -123,18 +128,27 @@ function address() {
   return `?${new URLSearchParams(asked)}`;
 }
 
-function defaultQuestion(entity) {
-  return entity && `What do people think about ${entity}?`;
+function mostFrequent() {
+  return opened.entities[0]?.entity ?? "";
+}
+
+function chooseEntity(entity) {
+  page.entity.value = entity;
+  showDefaultQuestion();
 }
 
 function showDefaultQuestion() {
-  page.q.placeholder = defaultQuestion(page.entity.value.trim());
+  page.q.placeholder = defaultQuestion(page.entity.value);
+}
+
+function defaultQuestion(entity) {
+  return entity && `What do people think about ${entity}?`;
 }
 
 function showFrequent() {
   const links = opened.entities.slice(0, FREQUENT).map(({ entity, n }) => {
     const link = node("a", "", entity);
-    link.href = `?${new URLSearchParams({ collection: page.collection.value, entity })}`;
+    link.href = `?${new URLSearchParams({ collection: opened.name, entity })}`;
     return node("span", "", link, ` (${n})`);
   });
   page.frequent.replaceChildren("Most frequent:", ...links);
@@ -152,17 +166,15 @@ function showError(error) {
 }
 
 function show(plain, warp) {
-  const { decision, target } = warp;
   page.status.textContent = summary(plain.quality, warp.quality);
   showHistograms(plain, warp);
-  page.decision.textContent = decisionSentence(decision);
+  page.decision.textContent = decisionSentence(warp.decision);
   page.warnings.replaceChildren(...warp.warnings.map((warning) => node("li", "", warning)));
   page.lists.replaceChildren(
     resultList("Plain top-k", "most like the question", plain, warp),
     resultList("WARP", "opinions split as the population’s", warp, plain),
   );
   page.answer.hidden = false;
-  page.lists.querySelectorAll(".text").forEach(foldLongText);
 }
 
 function summary(plain, warp) {
@@ -183,11 +195,11 @@ function showHistograms(plain, warp) {
   const population = warp.target.distribution;
   const [before, after] = [plain.distributions.selection, warp.distributions.selection];
   const peak = Math.max(...[population, before, after].flatMap(Object.values));
-  const basis = RULES[warp.target.rule]?.(warp.target.n) ?? warp.target.rule;
+  const basis = BASES[warp.target.rule]?.(warp.target.n) ?? warp.target.rule;
   page.histograms.replaceChildren(
     node("figure", "", caption("Population", basis), plot(population, peak)),
-    node("figure", "", caption("Plain top-k", size(plain)), plot(before, peak, population), measures(plain.quality)),
-    node("figure", "", caption("WARP", size(warp)), plot(after, peak, population), measures(warp.quality)),
+    node("figure", "", caption("Plain top-k", known(plain)), plot(before, peak, population), measures(plain.quality)),
+    node("figure", "", caption("WARP", known(warp)), plot(after, peak, population), measures(warp.quality)),
   );
 }
 
@@ -195,9 +207,8 @@ function caption(title, note) {
   return node("figcaption", "", node("h3", "", title), node("p", "hint", note));
 }
 
-function size({ results }) {
-  const known = results.filter(({ si }) => si !== null).length;
-  return `${known} of ${results.length} results hold a known opinion`;
+function known({ results }) {
+  return `opinions known: ${results.filter(({ si }) => si !== null).length} of ${results.length}`;
 }
 
 /** Bars of the shares over the scale, as high as the share is of the peak; with the population's shares as marks. */
@@ -243,18 +254,20 @@ function resultItem({ si, text, entity_match: match, origin }, entity, alone) {
   if (origin === "expansion") facts.append(node("span", "", "added by expansion"));
   const review = node("p", "text", text);
   review.dir = "auto";
+  facts.append(unfolding(review));
   const opinion = si === null ? node("span", "hint", "none") : node("strong", "opinion", signed(si));
   return painted(node("li", alone ? "result alone" : "result", opinion, node("div", "", review, facts)), si);
 }
 
-function foldLongText(text) {
-  if (text.scrollHeight <= text.clientHeight) return;
+/** A button that unfolds the text; hidden while nothing of the text is. */
+function unfolding(text) {
   const button = node("button", "", "Show all");
-  button.type = "button";
   button.addEventListener("click", () => {
     button.textContent = text.classList.toggle("whole") ? "Show less" : "Show all";
   });
-  text.nextElementSibling.append(button);
+  const fit = () => (button.hidden = !text.classList.contains("whole") && text.scrollHeight <= text.clientHeight);
+  new ResizeObserver(fit).observe(text);
+  return button;
 }
 
 // Small things
@@ -263,7 +276,7 @@ function foldLongText(text) {
 function node(tag, className, ...children) {
   const element = document.createElement(tag);
   element.className = className;
-  element.append(...children);
+  for (const c of children) { if (typeof c === "string") element.innerHTML += c; else element.append(c); }
   return element;
 }
 
@@ -294,4 +307,8 @@ function percent(share) {
 
 function tenths(value) {
   return value.toFixed(1);
+}
+
+function opinions(n) {
+  return n === 1 ? "1 opinion" : `${n} opinions`;
 }

@@ -1,0 +1,290 @@
+"""What every store promises about what it keeps. A new backend is one entry in `tests.conftest.BACKENDS`."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from app.errors import InvalidRequestError, StoreUnavailableError
+from app.store.base import (
+    Change,
+    CollectionSettings,
+    Document,
+    Drift,
+    Labels,
+    Opinion,
+    PoleQueries,
+    Store,
+    VectorSpace,
+)
+from tests.conftest import Backend, counted, put
+
+LOW, HIGH = {"room": 0}, {"room": 6}
+SPACE = VectorSpace(2, "model")
+ODD_NAMES = {  # each with names that it must not be taken for
+    "NFC": ("\u00e9", ["e\u0301", "e", "\u00c9"]),
+    "NFD": ("e\u0301", ["\u00e9", "e"]),
+    "null": ("a\0b", ["a", "ab"]),
+    "control": ("\x01\x1f\x7f", ["\x01", "\\u0001\x1f\x7f"]),
+    "quotes": ("'\"`\\", ["'", "'\"`\\\\"]),
+    "placeholders": ("%s ? :a {b} $1 *", ["s", "% ? :a {b} $1 *"]),
+    "separators": ("a:b/c|d\n\u2028", ["a", "a:b", "a:b/c|d"]),
+    "emoji": ("\U0001f468\u200d\U0001f469", ["\U0001f468", "\U0001f468\U0001f469"]),
+    "noncharacters": ("\ufffe\uffff\U0010ffff", ["\ufffd\ufffd\U0010ffff"]),
+    "number": ("1", ["01", "1.0"]),
+    "space": (" ", ["  ", "\u00a0"]),
+    "512 bytes": ("\u20ac" * 170 + "xy", ["\u20ac" * 170 + "x"]),
+}
+
+
+def upsert(bins: dict[str, int], version: int | None = None) -> Change:
+    return put("d", bins, version=version)
+
+
+HISTORIES = {
+    "other content updates": [(upsert(LOW), "created"), (upsert(HIGH), "updated")],
+    "the same again is unchanged": [(upsert(LOW), "created"), (upsert(LOW), "unchanged")],
+    "a lower version is stale": [(upsert(LOW, 5), "created"), (upsert(HIGH, 4), "stale"), (upsert(LOW, 4), "stale")],
+    "the same version again is unchanged": [(upsert(LOW, 5), "created"), (upsert(LOW, 5), "unchanged")],
+    "the same version of other content is a conflict": [(upsert(LOW, 5), "created"), (upsert(HIGH, 5), "conflict")],
+    "a higher version updates": [(upsert(LOW, 5), "created"), (upsert(HIGH, 6), "updated"), (upsert(LOW, 5), "stale")],
+    "a higher version of the same counts": [
+        (upsert(LOW, 5), "created"),
+        (put("d", LOW, version=7), "updated"),
+        (upsert(HIGH, 6), "stale"),
+    ],
+    "version 0 is a version": [
+        (upsert(LOW, 0), "created"),
+        (upsert(HIGH, 0), "conflict"),
+        (upsert(HIGH, 1), "updated"),
+    ],
+    "without a version the later wins": [
+        (upsert(LOW, 5), "created"),
+        (upsert(HIGH), "updated"),
+        (upsert(LOW, 5), "stale"),
+    ],
+    "without a version the same is unchanged": [(upsert(LOW, 5), "created"), (upsert(LOW), "unchanged")],
+    "the highest version stands": [
+        (upsert(LOW, MAX_VERSION - 1), "created"),
+        (upsert(HIGH, MAX_VERSION), "updated"),
+        (upsert(LOW, MAX_VERSION - 1), "stale"),
+        (upsert(LOW, MAX_VERSION), "conflict"),
+    ],
+    "without a version the later wins over the highest": [
+        (upsert(LOW, MAX_VERSION), "created"),
+        (upsert(HIGH), "updated"),
+    ],
+    "a deleted document keeps its version": [
+        (upsert(LOW, 5), "created"),
+        (GONE, "deleted"),
+        (upsert(LOW, 5), "stale"),
+        (upsert(HIGH, 4), "stale"),
+        (upsert(HIGH, 6), "created"),
+    ],
+    "a deleted document comes back without a version": [
+        (upsert(LOW, 5), "created"),
+        (GONE, "deleted"),
+        (upsert(LOW), "created"),
+    ],
+    "deleting twice deletes nothing": [(upsert(LOW), "created"), (GONE, "deleted"), (GONE, "absent")],
+    "what never was is absent": [(GONE, "absent")],
+}
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one batch"])
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+async def test_versions_decide_what_becomes_of_a_change(
+    store: Store, history: list[tuple[Change, str]], together: bool
+) -> None:
+    changes = [change for change, _ in history]
+    batches = [changes] if together else [[change] for change in changes]
+    assert [o for batch in batches for o in await store.apply("c", batch)] == [outcome for _, outcome in history]
+
+    taken = [change.content for change, outcome in history if outcome in ("created", "updated", "deleted")]
+    stored = await store.document("c", "d")
+    assert (stored and stored.content) == (taken[-1] if taken else None)
+    bins = {opinion.bin: 1 for opinion in stored.content.opinions} if stored else {}
+    assert await counted(store, "c", "room") == bins
+    assert await counted(store, "c") == bins
+
+
+async def test_a_document_tells_its_version_and_without_one_gets_a_higher(store: Store) -> None:
+    await store.apply("c", [upsert(LOW, 2**53 + 1)])
+    first = await store.document("c", "d")
+    await store.apply("c", [upsert(HIGH)])
+    second = await store.document("c", "d")
+    assert first and second
+    assert first.version == 2**53 + 1 < second.version <= MAX_VERSION
+
+
+async def test_counts_follow_every_change(store: Store) -> None:
+    steps: list[tuple[Change, dict[int, int], dict[int, int]]] = [
+        # change, opinions on the room by bin, opinions on all entities by bin
+        (put("a", {"room": 0, "food": 6}), {0: 1}, {0: 1, 6: 1}),
+        (put("b", {"room": 0}), {0: 2}, {0: 2, 6: 1}),
+        (put("a", {"room": 3}), {0: 1, 3: 1}, {0: 1, 3: 1}),
+        (put("c", {"food": 3}, excluded=True), {0: 1, 3: 1}, {0: 1, 3: 1}),
+        (put("b", {"room": 0}, excluded=True), {3: 1}, {3: 1}),
+        (put("c", {"food": 3}), {3: 1}, {3: 2}),
+        (put("b", {"room": 6}, excluded=True), {3: 1}, {3: 2}),
+        (put("b", {"room": 6}), {3: 1, 6: 1}, {3: 2, 6: 1}),
+        (put("b", {"room": 6}, excluded=True), {3: 1}, {3: 2}),
+        (Change("b"), {3: 1}, {3: 2}),
+        (Change("a"), {}, {3: 1}),
+        (Change("c"), {}, {}),
+    ]
+    for change, room, everything in steps:
+        await store.apply("c", [change])
+        assert (await counted(store, "c", "room"), await counted(store, "c")) == (room, everything)
+        assert await store.drift() == []
+
+
+async def test_an_excluded_document_is_stored_and_flagged(store: Store) -> None:
+    await store.apply("c", [put("x", {"room": 2}, bin=5, excluded=True), put("y", bin=4), put("z", {"room": 1})])
+    lookup = await store.lookup("c", "room", ["x", "y", "z", "nothing"])
+    assert lookup.known
+    assert lookup.labels == {"x": Labels(2, 5, True), "y": Labels(None, 4, False), "z": Labels(1, None, False)}
+    assert await counted(store, "c", "room") == {1: 1}
+    assert await store.existing_entities("c", ["room"]) == {"room"}
+    stored = await store.document("c", "x")
+    assert stored
+    assert stored.content.excluded
+
+
+async def test_an_entity_of_excluded_documents_alone_does_not_exist(store: Store) -> None:
+    await store.apply("c", [put("x", {"room": 2}, excluded=True)])
+    assert await store.existing_entities("c", ["room"]) == set()
+    assert await store.entities("c", "", 10) == []
+
+
+async def test_an_unknown_collection_is_empty_and_looking_or_deleting_creates_none(store: Store) -> None:
+    await store.apply("c", [Change("d")])
+    lookup = await store.lookup("c", "room", ["d"])
+    assert (lookup.known, lookup.labels, lookup.settings) == (False, {}, CollectionSettings())
+    assert (list(lookup.entity_counts), list(lookup.domain_counts)) == ([0] * 7, [0] * 7)
+    assert await store.settings("c") is None
+    assert await store.vector_space("c") is None
+    assert await store.apply("c", []) == []
+    assert await store.collections() == []
+
+
+async def test_collections_never_touch(store: Store) -> None:
+    await store.apply("one", [put("d", {"room": 0}, vector=np.ones(2, np.float32))], SPACE)
+    await store.apply("two", [put("d", {"room": 6}, text="two")])
+    await store.put_settings("two", CollectionSettings(pole_queries=PoleQueries(neutral="{entity}?")))
+    assert await store.collections() == ["one", "two"]
+    assert (await counted(store, "one"), await counted(store, "two")) == ({0: 1}, {6: 1})
+    assert (await store.vector_space("one"), await store.vector_space("two")) == (SPACE, None)
+    assert await store.settings("one") == CollectionSettings()
+
+    assert await store.apply("one", [Change("d")]) == ["deleted"]
+    stored = await store.document("two", "d")
+    assert stored
+    assert stored.content.text == "two"
+    assert (await counted(store, "two", "room"), await store.entities("two", "", 9)) == ({6: 1}, [("room", 1)])
+    assert await store.existing_entities("one", ["room"]) == set()
+
+
+async def test_the_scale_stays_while_documents_are_held_and_the_rest_may_change(store: Store) -> None:
+    stars = CollectionSettings(positions=(1.0, 2.5, 5.0), stars=(1.0, 2.0, 3.0, 4.0, 5.0))
+    assert await store.put_settings("c", CollectionSettings())
+    assert await store.put_settings("c", stars)
+    await store.apply("c", [put("d", {"room": 2})])
+    assert len((await store.lookup("c", "room", [])).entity_counts) == 3
+    assert not await store.put_settings("c", CollectionSettings())
+    assert await store.settings("c") == stars
+    reworded = CollectionSettings(stars.positions, stars.stars, PoleQueries(positive="praise of {entity}"))
+    assert await store.put_settings("c", reworded)
+    assert (await store.settings("c"), (await store.lookup("c", None, [])).settings) == (reworded, reworded)
+
+
+async def test_the_scale_may_change_once_all_documents_are_deleted(store: Store) -> None:
+    await store.apply("c", [put("d", {"room": 6})])
+    await store.apply("c", [Change("d")])
+    assert await store.put_settings("c", CollectionSettings(positions=(0.0, 1.0), stars=None))
+
+
+async def test_the_first_vectors_fix_the_vector_space_and_others_are_refused_whole(store: Store) -> None:
+    await store.apply("c", [put("a", LOW)])
+    assert await store.vector_space("c") is None
+    await store.apply("c", [put("b", LOW, vector=np.ones(2, np.float32))], SPACE)
+    assert await store.apply("c", [put("b", HIGH)], SPACE) == ["updated"]
+    for other in (VectorSpace(3, "model"), VectorSpace(2, "other"), VectorSpace(2, None)):
+        with pytest.raises(InvalidRequestError):
+            await store.apply("c", [put("new", LOW), Change("a")], other)
+    assert await store.vector_space("c") == SPACE
+    assert sorted(await store.documents("c", ["a", "b", "new"])) == ["a", "b"]
+
+
+async def test_a_document_comes_back_with_all_its_fields(store: Store) -> None:
+    content = Document(
+        text="line\n\0 \u00e9 e\u0301 \U0001f600",
+        opinions=[Opinion("room", 0, 0.0, "its size", "fact", -1.5, ["joy", ""]), Opinion("food", 6)],
+        bin=0,
+        attributes={"": "empty", "traveller": "family"},
+        metadata={"max": 2**63 - 1, "min": -(2**63), "unsigned": 2**64 - 1, "deep": [{"\0": None}, 0.1, True]},
+        timestamp="2024-02-29T12:00:00Z",
+        excluded=True,
+    )
+    await store.apply("c", [Change("d", content, b"\0fingerprint", version=1)])
+    stored = await store.document("c", "d")
+    assert stored
+    assert (stored.id, stored.version, stored.content) == ("d", 1, content)
+
+
+@pytest.mark.parametrize(("name", "others"), ODD_NAMES.values(), ids=ODD_NAMES)
+async def test_any_name_is_only_itself(store: Store, name: str, others: list[str]) -> None:
+    await store.apply(name, [put(name, {name: 3}), *(put(other, {other: 1}) for other in others)])
+    await store.apply("other", [put(other, {other: 1}) for other in others])
+
+    assert await store.collections() == sorted(["other", name])
+    assert {found: one.content.opinions for found, one in (await store.documents(name, [name])).items()} == {
+        name: [Opinion(name, 3)]
+    }
+    assert (await store.lookup(name, name, [name])).labels == {name: Labels(3, None, False)}
+    assert await counted(store, name, name) == {3: 1}
+    assert await store.existing_entities(name, [name]) == {name}
+    assert await store.entities(name, "", 9) == [(one, 1) for one in sorted([name, *others])]
+    (entry,) = [e for e in await store.entries_since(0, 99) if e.id == name]
+    assert (entry.collection, dict(entry.bins)) == (name, {name: 3})
+    assert await store.documents("other", [name]) == {}
+
+    assert await store.apply(name, [Change(name)]) == ["deleted"]
+    assert await store.existing_entities(name, [name, *others]) == set(others)
+    assert sorted(await store.documents(name, [name, *others])) == sorted(others)
+
+
+async def test_drift_names_a_count_that_differs_from_a_recount(store: Store, backend: Backend) -> None:
+    await store.apply("c", [put("a", {"room": 2}), put("b", {"room": 2, "food": 3})])
+    await store.apply("other", [put("a", {"room": 2})])
+    assert await store.drift() == []
+    backend.miscount("c", "room", 2, by=1)
+    assert await store.drift() == [Drift("c", "room", 2, counted=3, recounted=2)]
+    backend.miscount("c", "room", 2, by=-3)
+    assert await store.drift() == [Drift("c", "room", 2, counted=0, recounted=2)]
+
+
+async def test_a_reopened_store_holds_what_was_answered_for(
+    backend: Backend, another_store: Callable[[], Store]
+) -> None:
+    before = backend.open()
+    await before.apply("c", [put("d", HIGH, version=7, vector=np.ones(2, np.float32)), put("gone", LOW)], SPACE)
+    await before.apply("c", [Change("gone")])
+    entries = await before.entries_since(0, 10)
+    await before.close()
+
+    after = another_store()
+    stored = await after.document("c", "d")
+    assert stored
+    assert (stored.version, stored.content.opinions) == (7, [Opinion("room", 6)])
+    assert (await counted(after, "c", "room"), await after.vector_space("c")) == ({6: 1}, SPACE)
+    assert [(e.seq, e.id, e.present) for e in await after.entries_since(0, 10)] == [
+        (e.seq, e.id, e.present) for e in entries
+    ]
+    assert await after.apply("c", [put("d", LOW, version=7)]) == ["conflict"]
+    assert await after.drift() == []
+
+
+def test_what_cannot_be_opened_is_unavailable(backend: Backend) -> None:
+    with pytest.raises(StoreUnavailableError):
+        backend.open_broken()

@@ -1,0 +1,287 @@
+"""The explorer page in a real browser, against a real service process."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
+
+pytestmark = pytest.mark.browser
+
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+)
+HOSTILE = "<img src=x onerror=alert(1)> the spa"
+LONG = "The breakfast is what people think about. " * 40
+
+
+def document(name, text, entity, si):
+    return {"id": name, "text": text, "opinions": [{"entity": entity, "si": si}]}
+
+
+# Praise is worded as the question and complaints are not, so that plain top-k shows praise alone.
+DOCUMENTS = [
+    *(
+        document(f"praise-{i}", f"People think the breakfast is lovely, {i} of them.", "Breakfast", 20)
+        for i in range(8)
+    ),
+    *(document(f"complaint-{i}", f"Cold eggs and stale bread on day {i}.", "Breakfast", -30) for i in range(8)),
+    document("long", LONG, "Breakfast", 10),
+    *(document(f"room-{i}", f"The rooms on floor {i} are small.", "Rooms", -10) for i in range(4)),
+    document("hostile", HOSTILE, "Spa", 0),
+]
+
+
+@contextmanager
+def running_service(data_dir, **environment):
+    """A service of its own process on a free port; its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [Path(sys.executable).with_name("warp-rerank"), "serve", "--data-dir", data_dir, "--port", str(port)]
+    variables = {**os.environ, "WARP_ENCODER": "wordllama", **environment}
+    with (
+        (data_dir / "log").open("wb") as log,
+        subprocess.Popen(command, env=variables, stdout=log, stderr=log) as process,
+    ):
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_until_ready(url, process)
+            yield url
+        finally:
+            process.terminate()
+
+
+def wait_until_ready(url, process):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx.get(f"{url}/readyz").is_success:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.05)
+    pytest.fail("the service did not get ready")
+
+
+def ingest(url, collection, documents, headers=None):
+    body = {"collection": collection, "documents": documents}
+    answer = httpx.post(f"{url}/ingest", json=body, headers=headers, timeout=30).raise_for_status().json()
+    assert answer["created"] == len(documents)
+
+
+@pytest.fixture(scope="module")
+def service_url(tmp_path_factory):
+    with running_service(tmp_path_factory.mktemp("service")) as url:
+        ingest(url, "hotels", DOCUMENTS)
+        httpx.put(f"{url}/collections/kitchens", json={"positions": [1, 2, 3, 4, 5]}).raise_for_status()
+        ingest(url, "kitchens", [document("oven", "The oven is hot.", "Oven", 4)])
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def console():
+    """Errors that the browser's console shows, in order."""
+    return []
+
+
+@pytest.fixture
+def page(browser, console):
+    """A fresh page, in which no script may fail, no dialog may open and no request may leave the origin."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        failures, dialogs, requests = [], [], []
+        page.on("pageerror", lambda error: failures.append(error))
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: console.append(message.text) if message.type == "error" else None)
+        yield page
+        assert failures == []
+        assert dialogs == []
+        assert {httpx.URL(url).netloc for url in requests} <= {httpx.URL(page.url).netloc}
+
+
+def figure(page, title):
+    return page.get_by_role("figure").filter(has=page.get_by_role("heading", name=title, exact=True))
+
+
+def results(page, title):
+    section = page.locator("section").filter(has=page.get_by_role("heading", level=2, name=title, exact=True))
+    return section.get_by_role("listitem")
+
+
+def tab_to(page, control):
+    """Press Tab until the control has the focus, and see that it shows."""
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if control.evaluate("element => element === document.activeElement"):
+            assert control.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
+            return
+    pytest.fail("Tab does not get there")
+
+
+def test_the_first_visit_shows_the_most_frequent_entity_in_three_histograms_and_two_lists(page, console, service_url):
+    page.goto(service_url)
+    expect(page.get_by_label("Entity")).to_have_value("breakfast")
+    expect(page.get_by_role("figure")).to_have_count(3)
+    expect(results(page, "Plain top-k")).to_have_count(10)
+    expect(results(page, "WARP")).to_have_count(10)
+    assert console == []
+
+
+def test_the_histograms_and_lists_show_what_plain_retrieval_leaves_out(page, service_url):
+    page.goto(f"{service_url}/?entity=Breakfast&k=8")
+    expect(results(page, "Plain top-k").filter(has_text="−30")).to_have_count(0)
+    complaints = results(page, "WARP").filter(has_text="−30")
+    expect(complaints).to_have_count(4)
+    expect(complaints.filter(has_text="Only here").filter(has_text="about breakfast")).to_have_count(4)
+    plain = figure(page, "Plain top-k").get_by_role("img").get_attribute("aria-label")
+    warp = figure(page, "WARP").get_by_role("img").get_attribute("aria-label")
+    assert plain.startswith("−30: 0%")
+    assert warp.startswith("−30: 50%")
+    distances = [float(figure(page, title).locator("dd").first.inner_text()) for title in ("Plain top-k", "WARP")]
+    assert distances[1] < distances[0]
+    expect(figure(page, "Population").locator("dd")).to_have_count(0)
+
+
+def test_the_decision_is_told_in_one_sentence(page, service_url):
+    page.goto(f"{service_url}/?entity=Breakfast&k=8")
+    expect(page.locator("#decision")).to_have_text(
+        re.compile(r"^WARP chose with \w+ from the retrieved documents .*\(opinions in deficit: .+\): .+\.$")
+    )
+
+
+def test_the_keyboard_alone_reaches_an_answer(page, service_url):
+    page.goto(service_url)
+    expect(page.get_by_role("figure")).to_have_count(3)
+    tab_to(page, page.get_by_label("Entity"))
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.press("Delete")
+    tab_to(page, page.get_by_label("Question"))
+    page.keyboard.type("How small are the rooms?")
+    page.keyboard.press("Enter")
+    expect(results(page, "WARP").first).to_contain_text("about rooms")
+    expect(page.get_by_role("status")).to_contain_text("Distance from the population")
+    assert "q=How+small" in page.url
+
+
+def test_a_hostile_review_is_text(page, service_url):
+    page.goto(f"{service_url}/?entity=spa&k=1")
+    expect(results(page, "WARP")).to_contain_text(HOSTILE)
+    assert page.locator("img").count() == 0
+
+
+def test_a_long_review_unfolds(page, service_url):
+    page.goto(f"{service_url}/?entity=breakfast&q={LONG[:40]}&k=1")
+    review = results(page, "Plain top-k")
+    folded = review.bounding_box()["height"]
+    review.get_by_role("button", name="Show all").click()
+    expect(review.get_by_role("button", name="Show less")).to_be_visible()
+    assert review.bounding_box()["height"] > 2 * folded
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_overflows_on_a_phone(page, service_url, scheme):
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{service_url}/?entity=breakfast&k=20")
+    expect(page.get_by_role("figure")).to_have_count(3)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_shared_link_reproduces_the_view(page, service_url):
+    page.goto(service_url)
+    expect(page.get_by_role("figure")).to_have_count(3)
+    page.get_by_label("Entity").fill("Rooms")
+    page.get_by_label("Question").fill("Which floor is best?")
+    page.get_by_label("Results").fill("3")
+    page.get_by_role("button", name="Compare").click()
+    expect(results(page, "WARP")).to_have_count(3)
+    link, shown = page.url, results(page, "WARP").all_inner_texts()
+    page.goto("about:blank")
+    page.goto(link)
+    expect(results(page, "WARP")).to_have_text(shown, use_inner_text=True)
+    expect(page.get_by_label("Entity")).to_have_value("Rooms")
+    expect(page.get_by_label("Question")).to_have_value("Which floor is best?")
+    expect(page.get_by_label("Results")).to_have_value("3")
+
+
+def test_going_back_shows_the_question_before(page, service_url):
+    page.goto(f"{service_url}/?entity=rooms&k=2")
+    expect(results(page, "WARP").first).to_contain_text("about rooms")
+    page.get_by_label("Entity").fill("spa")
+    page.get_by_role("button", name="Compare").click()
+    expect(results(page, "WARP").first).to_contain_text("about spa")
+    page.go_back()
+    expect(results(page, "WARP").first).to_contain_text("about rooms")
+    expect(page.get_by_label("Entity")).to_have_value("rooms")
+
+
+def test_another_collection_brings_its_own_entities_and_scale(page, service_url):
+    page.goto(service_url)
+    expect(page.get_by_role("figure")).to_have_count(3)
+    page.get_by_label("Collection").select_option("kitchens")
+    expect(page.get_by_label("Entity")).to_have_value("oven")
+    page.get_by_role("button", name="Compare").click()
+    shares = figure(page, "Population").get_by_role("img")
+    expect(shares).to_have_attribute("aria-label", re.compile(r"^1: \d+%, 2: .*, 5: \d+%$"))
+
+
+def test_an_error_is_shown_and_goes_away(page, service_url):
+    page.goto(f"{service_url}/?collection=nowhere")
+    expect(page.get_by_role("alert")).to_have_text("there is no collection 'nowhere'")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("alert")).to_be_empty()
+    page.get_by_label("Results").fill("501")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("alert")).to_have_text("/k: must be at most 500, got 501")
+    expect(page.get_by_role("figure")).to_have_count(0)
+
+
+def test_an_empty_installation_says_how_to_load_data(page, tmp_path):
+    with running_service(tmp_path) as url:
+        page.goto(url)
+        expect(page.get_by_role("heading", name="Nothing to explore yet")).to_be_visible()
+        expect(page.get_by_role("button", name="Compare")).to_be_hidden()
+
+
+def test_a_key_is_asked_for_and_kept_for_the_tab(page, tmp_path):
+    with running_service(tmp_path, WARP_API_KEYS='["secret"]') as url:
+        ingest(url, "hotels", DOCUMENTS, {"authorization": "Bearer secret"})
+        page.goto(url)
+        expect(page.get_by_label("API key")).to_be_focused()
+        page.keyboard.type("guess")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("a known bearer key is needed")
+        page.get_by_label("API key").fill("secret")
+        page.get_by_role("button", name="Use this key").click()
+        expect(page.get_by_role("figure")).to_have_count(3)
+        expect(page.get_by_label("API key")).to_be_hidden()
+        page.reload()
+        expect(page.get_by_role("figure")).to_have_count(3)
