@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from starlette.requests import Request
 
-from app.errors import BodyTooLargeError, InvalidRequestError, MalformedBodyError, UnsupportedMediaError, escaped
+from app.errors import InvalidRequestError, MalformedBodyError, escaped
 
 T = TypeVar("T")
 
@@ -21,37 +20,6 @@ _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$", re.DOT
 
 LARGEST_DIAGNOSED_BODY = 2**20
 """Where a number is not finite, or a text no Unicode, is searched for in bodies up to this size, in bytes."""
-
-
-async def read_body(request: Request, limit: int) -> bytes:
-    """The whole body.
-
-    Raises
-    ------
-    UnsupportedMediaError : it is declared to be something else than JSON.
-    BodyTooLargeError : it is over the limit; nothing past the limit is read.
-    """
-    check_media_type(request, "application/json")
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise BodyTooLargeError(f"the body is over the limit of {limit} bytes")
-    return bytes(body)
-
-
-def media_type(request: Request) -> str:
-    """The declared type of the body, without parameters; JSON when none is declared."""
-    return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-
-
-def check_media_type(request: Request, *allowed: str) -> None:
-    """Refuse another declared type than the allowed ones."""
-    if media_type(request) not in allowed:
-        raise UnsupportedMediaError(f"content-type must be {' or '.join(allowed)}, got {media_type(request)!r}")
 
 
 class BodyDecoder(Generic[T]):

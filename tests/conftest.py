@@ -91,7 +91,7 @@ def put(
     vector: Vector | None = None,
     **fields: Any,
 ) -> Change:
-    """The change that stores a document with opinions in these bins; contents are the same when all their fields are."""
+    """The change that stores a document; its content is the same when all fields are."""
     content = Document(opinions=[Opinion(entity, b) for entity, b in (bins or {}).items()], **fields)
     return Change(name, content, msgspec.json.encode(content), vector, version)
 

@@ -1,4 +1,4 @@
-"""The two records that every selector shares: what it is given, and what it gives back."""
+"""The records that every selector shares: what it is given, and what it gives back."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -43,10 +43,12 @@ class CandidatePool:
         scale: OpinionScale = SENTIMENT_INTENSITY,
     ) -> None:
         self.scale = scale
-        self.relevance: FloatArray = _vector("relevance", relevance, np.float64)
-        self.bins: IntArray = _vector("bins", bins, np.intp)
+        self.relevance: FloatArray = _vector("relevance", relevance, np.float64, "fiu")
+        self.bins: IntArray = _vector("bins", bins, np.intp, "iuf")
         n = len(self.relevance)
-        self.matched: BoolArray = np.ones(n, np.bool_) if matched is None else _vector("matched", matched, np.bool_)
+        self.matched: BoolArray = (
+            np.ones(n, np.bool_) if matched is None else _vector("matched", matched, np.bool_, "biuf")
+        )
         if not np.isfinite(self.relevance).all():
             raise InvalidInputError("relevance", "must be finite numbers")
         for argument, values in (("bins", self.bins), ("matched", self.matched)):
@@ -65,13 +67,6 @@ class CandidatePool:
         part.relevance, part.bins = self.relevance[positions], self.bins[positions]
         part.matched = self.matched[positions]
         return part
-
-    def with_relevance(self, relevance: FloatArray) -> "CandidatePool":
-        """The same candidates under another relevance, shape (N,)."""
-        other = copy(self)
-        other.__dict__.pop("by_relevance", None)
-        other.relevance = relevance
-        return other
 
     @cached_property
     def by_relevance(self) -> IntArray:
@@ -96,17 +91,37 @@ class CandidatePool:
         return counted
 
 
-def _vector(argument: str, values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
+def _vector(argument: str, values: ArrayLike, dtype: type[np.generic], kinds: str) -> NDArray[Any]:
+    """Values as a vector of `dtype`, without loss; `kinds` are the NumPy kinds that they may be of."""
     try:
         array = np.asarray(values)
-        vector = array.astype(dtype, copy=False) if array.size else np.zeros(0, dtype)
-    except (TypeError, ValueError, OverflowError) as error:
+    except ValueError as error:
         raise InvalidInputError(argument, f"must be a list of numbers ({error})") from error
-    if vector.ndim != 1:
+    if array.ndim != 1:
         raise InvalidInputError(argument, f"must be one-dimensional, got shape {array.shape}")
+    if not array.size:
+        return np.zeros(0, dtype)
+    if array.dtype.kind not in kinds:
+        raise InvalidInputError(argument, f"must be of another kind than {array.dtype}")
+    with np.errstate(invalid="ignore"):
+        vector = array.astype(dtype, copy=False)
     if dtype is not np.float64 and vector is not array and (vector != array).any():
-        raise InvalidInputError(argument, "must be whole numbers, or true and false for a match")
+        raise InvalidInputError(argument, "must be whole numbers; a match is true or false")
     return vector
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """How a method trades relevance against its own aim.
+
+    Parameters
+    ----------
+    weight : the papers' lambda, 0 .. 1; 1 is relevance alone.
+    relevance : normalised, shape (N,); ties are broken by the pool's own relevance all the same.
+    """
+
+    weight: float
+    relevance: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

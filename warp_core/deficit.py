@@ -1,7 +1,9 @@
 """Which opinions a pool lacks, measured against the target (WARP, algorithm 3, lines 1-7)."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+from warp_core import arguments
 from warp_core.target import TargetDistribution
 
 DEFICIT_RATIO = 0.5
@@ -17,12 +19,18 @@ def deficit_bins(matched_counts: Sequence[int], target: TargetDistribution, rati
     ----------
     matched_counts : entity-matched candidates in each bin, length n_bins.
     ratio : the papers' delta, 0 .. 1; 0 never sees a deficit while anything matches.
+
+    Raises
+    ------
+    InvalidInputError : the counts are no counts over the target's bins, or ratio is out of range.
     """
-    n, total = sum(matched_counts), target.total
+    matched = arguments.counts("matched_counts", matched_counts, target.n_bins)
+    exact = Fraction(repr(arguments.share("ratio", ratio)))  # so that 0.1 of 30 is 3, and not a little more
+    n, total = sum(matched), target.total
     if n == 0:
         return [b for b, weight in enumerate(target.weights) if weight > NEGLIGIBLE_SHARE * total]
     return [
         b
-        for b, (count, weight) in enumerate(zip(matched_counts, target.weights, strict=True))
-        if count * total < ratio * weight * n
+        for b, (count, weight) in enumerate(zip(matched, target.weights, strict=True))
+        if count * total * exact.denominator < exact.numerator * weight * n
     ]

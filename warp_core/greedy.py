@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import inf
 from typing import Protocol
 
-from warp_core.candidates import CandidatePool
+from warp_core.candidates import Blend, CandidatePool
 from warp_core.scale import OpinionScale
 from warp_core.target import TargetDistribution
 
@@ -17,7 +17,12 @@ TIE = 1e-9
 
 
 class RunningCost(Protocol):
-    """The cost of a list that grows by one document at a time."""
+    """The cost of a list that grows by one document at a time.
+
+    `tie`: costs of the next step within this distance of the lowest are equal.
+    """
+
+    tie: float
 
     def of_one_more(self) -> list[float]:
         """For each bin, the cost of the list with one document of it more, up to a constant of the step."""
@@ -26,15 +31,12 @@ class RunningCost(Protocol):
         """The document taken after the last `of_one_more` was of bin b."""
 
 
-def take_best(
-    pool: CandidatePool, k: int, running: RunningCost, *, tie: float = TIE, relevance_weight: float = 0.0
-) -> list[int]:
-    """Take k candidates, each time the one with the lowest cost - relevance_weight * relevance.
+def take_best(pool: CandidatePool, k: int, running: RunningCost, blend: Blend | None = None) -> list[int]:
+    """Take k candidates, each time the one with the lowest cost - blend.weight * blend.relevance.
 
     Parameters
     ----------
     running : the cost of a list that is still empty.
-    tie : costs within this distance of the lowest are equal.
 
     Returns
     -------
@@ -47,6 +49,7 @@ def take_best(
     queues = [queue[::-1] for queue in pool.queues()]  # the best last, so that taking it is a pop
     closed = [b for b, queue in enumerate(queues) if not queue]
     relevance = pool.relevance.tolist()
+    weight, blended = (blend.weight, blend.relevance.tolist()) if blend else (0.0, relevance)
 
     def front(b: int) -> tuple[float, int, int]:
         position = queues[b][-1]
@@ -56,13 +59,13 @@ def take_best(
     picked: list[int] = []
     for _ in range(min(k, sum(map(len, queues)))):
         cost = running.of_one_more()
-        if relevance_weight:
-            cost = [c + relevance_weight * f[0] for c, f in zip(cost, fronts, strict=True)]
+        if blend:
+            cost = [c - weight * blended[f[1]] for c, f in zip(cost, fronts, strict=True)]
         for b in closed:
             cost[b] = inf
-        if tie:
+        if running.tie:
             lowest = min(cost)
-            within = lowest + tie
+            within = lowest + running.tie
             cost = [lowest if c <= within else c for c in cost]
         _, (_, position, b) = min(zip(cost, fronts, strict=True))
         picked.append(position)
@@ -85,12 +88,17 @@ class TransportCost:
 
     def __init__(self, target: TargetDistribution, scale: OpinionScale) -> None:
         self._total = target.total
+        self._length = 0
         self._slide = [2 * aim for aim in target.cumulative[:-1]]
         self._balance = [target.total] * len(self._slide)  # 2 B_i + D
         self._gaps = None if set(scale.gaps) == {1} else scale.gaps
+        self._tie_per_document = TIE * target.total / scale.unit
+        self.tie: float = 0  # grows with the list as costs do; below 1, whole numbers that differ are never equal
 
     def of_one_more(self) -> list[float]:
         total = self._total
+        self._length += 1
+        self.tie = int(self._tie_per_document * self._length)
         self._balance = [v - s for v, s in zip(self._balance, self._slide, strict=True)]
         turns = [-total if v > total else total if v < -total else -v for v in self._balance]
         if self._gaps:

@@ -9,6 +9,7 @@ from math import gcd, isfinite, lcm
 from types import MappingProxyType
 from typing import Literal
 
+from warp_core import arguments
 from warp_core.errors import InvalidInputError
 
 Sentiment = Literal["positive", "negative", "neutral", "mixed"]
@@ -104,8 +105,10 @@ class OpinionScale:
 
         Raises
         ------
-        InvalidInputError : the label's sentiment intensity is no position of this scale.
+        InvalidInputError : there is no such label, or its sentiment intensity is no position of this scale.
         """
+        arguments.one_of("sentiment", sentiment, _SIGN)
+        arguments.one_of("intensity", intensity, STRENGTH)
         return self.bin_at(_SIGN[sentiment] * STRENGTH[intensity])
 
     def bin_of_stars(self, stars: float) -> int:
@@ -117,8 +120,7 @@ class OpinionScale:
         """
         if self.stars is None:
             raise InvalidInputError("stars", "this scale defines no positions for stars")
-        if not 1 <= stars <= 5:
-            raise InvalidInputError("stars", f"must lie in 1 .. 5, got {stars:g}")
+        arguments.number_between("stars", stars, 1, 5)
         below = min(int(stars), 4)
         low, high = self.stars[below - 1], self.stars[below]
         return self.nearest_bin(low + (stars - below) * (high - low))

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import isfinite
+from math import fsum, lcm, ulp
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from warp_core import arguments
 from warp_core.distributions import FloatArray
-from warp_core.errors import InvalidInputError
 
 TargetRule = Literal["request", "entity", "smoothed", "domain", "uniform"]
 
@@ -22,8 +23,10 @@ MIN_BIN_SHARE = 0.05
 SMOOTHING = 50
 """tau of alpha = n / (n + tau), in opinions (WARP, appendix F.4)."""
 
+_LARGEST_DENOMINATOR = 10**6
 _RESOLUTION = 10**12
-"""Shares given as floats are kept to 12 decimals: far finer than the 1e-9 within which scores are equal."""
+"""Shares are recovered as ratios of whole numbers where they are such ratios, so that a target given as shares behaves
+as the counts it came from; else they are kept to 12 decimals, far finer than the 1e-9 within which scores are equal."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +59,9 @@ class TargetDistribution:
 
         Raises
         ------
-        InvalidInputError : a weight is negative or not finite, or all are zero.
+        InvalidInputError : a weight is negative, not finite or no number, or all are zero.
         """
-        mass = np.asarray(weights, dtype=np.float64)
-        if mass.ndim != 1 or not len(mass):
-            raise InvalidInputError("target", f"must be a list of weights, one a bin, got shape {mass.shape}")
-        listed: list[float] = mass.tolist()
-        lowest, peak = min(listed), max(listed)
-        if not all(map(isfinite, listed)):
-            raise InvalidInputError("target", "weights must be finite")
-        if lowest < 0:
-            raise InvalidInputError("target", f"weights must not be negative, got {lowest:g}")
-        if peak == 0:
-            raise InvalidInputError("target", "at least one weight must be above zero")
-        cumulative = list(accumulate(w / peak for w in listed))  # divided first: a sum near the float limit overflows
-        return cls(tuple(round(c / cumulative[-1] * _RESOLUTION) for c in cumulative))
+        return cls(_whole(tuple(arguments.weights("target", weights))))
 
     @property
     def total(self) -> int:
@@ -113,10 +104,8 @@ def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[in
     -----
     Source: WARP, appendix F.4.
     """
-    own = _checked_counts("entity_counts", entity_counts)
-    domain = _checked_counts("domain_counts", domain_counts) if domain_counts is not None else [0] * len(own)
-    if len(domain) != len(own):
-        raise InvalidInputError("domain_counts", f"{len(own)} bins are needed, got {len(domain)}")
+    own = arguments.counts("entity_counts", entity_counts)
+    domain = [0] * len(own) if domain_counts is None else arguments.counts("domain_counts", domain_counts, len(own))
     n, domain_total = sum(own), sum(domain)
     if n >= MIN_OPINIONS and sum(c > MIN_BIN_SHARE * n for c in own) >= MIN_BINS:
         return TargetDistribution.of_counts(own, "entity", n)
@@ -130,8 +119,13 @@ def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[in
     return TargetDistribution.of_counts(mixed, "smoothed", n, n / (n + SMOOTHING))
 
 
-def _checked_counts(argument: str, counts: Sequence[int]) -> list[int]:
-    whole = [int(c) for c in counts]
-    if any(w != c for w, c in zip(whole, counts, strict=True)) or any(w < 0 for w in whole):
-        raise InvalidInputError(argument, f"must be non-negative whole numbers, got {list(counts)}")
-    return whole
+@lru_cache(maxsize=4096)
+def _whole(weights: tuple[float, ...]) -> tuple[int, ...]:
+    """Cumulative whole numbers in the proportions of the weights."""
+    total = fsum(weights)
+    ratios = [Fraction(w / total).limit_denominator(_LARGEST_DENOMINATOR) for w in weights]
+    denominator = lcm(*(r.denominator for r in ratios))
+    exact = all(abs(r - w / total) <= 2 * ulp(w / total) for r, w in zip(ratios, weights, strict=True))
+    if exact and sum(ratios) == 1 and denominator <= _RESOLUTION:
+        return tuple(accumulate(int(r * denominator) for r in ratios))
+    return tuple(round(c / total * _RESOLUTION) for c in accumulate(weights))

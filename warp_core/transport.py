@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from warp_core import arguments
 from warp_core.distributions import FloatArray
-from warp_core.errors import InvalidInputError
 from warp_core.scale import SENTIMENT_INTENSITY, OpinionScale
 from warp_core.target import TargetDistribution
 
@@ -34,13 +34,8 @@ def wasserstein1(p: ArrayLike, q: ArrayLike, scale: OpinionScale = SENTIMENT_INT
     return float(np.abs(_cdf("p", p, scale) - _cdf("q", q, scale))[:-1] @ gaps)
 
 
-def _cdf(argument: str, weights: ArrayLike, scale: OpinionScale) -> FloatArray:
-    mass: FloatArray = np.asarray(weights, dtype=np.float64)
-    if mass.shape != (scale.n_bins,):
-        raise InvalidInputError(argument, f"{scale.n_bins} weights are needed, got shape {mass.shape}")
-    if not np.isfinite(mass).all() or (mass < 0).any() or mass.sum() <= 0:
-        raise InvalidInputError(argument, "weights must be finite and non-negative, with a positive sum")
-    cumulative: FloatArray = np.cumsum(mass)
+def _cdf(argument: str, values: ArrayLike, scale: OpinionScale) -> FloatArray:
+    cumulative: FloatArray = np.cumsum(arguments.weights(argument, values, scale.n_bins))
     normalised: FloatArray = cumulative / cumulative[-1]
     return normalised
 

@@ -60,12 +60,13 @@ async function start(signal) {
 /** Fill the form from the address and ask; without a question there, the most frequent entity. */
 async function answerAddress(signal) {
   const asked = new URLSearchParams(location.search);
-  await openCollection(asked.get("collection") ?? page.collection.value, signal);
   page.q.value = asked.get("q") ?? "";
   page.k.value = asked.get("k") ?? page.k.defaultValue;
-  chooseEntity(asked.get("entity") ?? (page.q.value ? "" : mostFrequent()));
+  chooseEntity(asked.get("entity") ?? "");
+  await openCollection(asked.get("collection") ?? page.collection.value, signal);
+  if (!page.entity.value && !page.q.value) chooseEntity(mostFrequent());
   if (!page.entity.value && !page.q.value) {
-    page.status.textContent = "This collection holds no opinions yet.";
+    page.status.textContent = "This collection holds no opinions yet. Type a question.";
     return;
   }
   history.replaceState(null, "", address());
@@ -276,7 +277,7 @@ function unfolding(text) {
 function node(tag, className, ...children) {
   const element = document.createElement(tag);
   element.className = className;
-  for (const c of children) { if (typeof c === "string") element.innerHTML += c; else element.append(c); }
+  element.append(...children);
   return element;
 }
 

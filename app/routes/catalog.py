@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.decoding import BodyDecoder, read_body
+from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, NotFoundError, pointing_at
 from app.names import checked_name, entity_key
 from app.openapi import described
 from app.presentation import position, target_output
-from app.routes.exchange import CollectionName, reply, resources_of
+from app.routes.exchange import CollectionName, read_body, reply, resources_of
 from app.schemas import (
     CollectionList,
     DeleteResponse,

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, Request, Response
 
-from app.decoding import BodyDecoder, check_media_type, media_type, read_body
+from app.decoding import BodyDecoder
 from app.errors import BodyTooLargeError
 from app.ingestion import Ingestion
 from app.openapi import described
-from app.routes.exchange import CollectionName, reply, resources_of
+from app.routes.exchange import CollectionName, check_media_type, media_type, read_body, reply, resources_of
 from app.schemas import DocumentInput, IngestRequest, IngestResponse
 
 router = APIRouter(tags=["documents"])

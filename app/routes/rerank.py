@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request, Response
 
 from app import reranking
-from app.decoding import BodyDecoder, read_body
+from app.decoding import BodyDecoder
 from app.openapi import described
-from app.routes.exchange import reply, resources_of
+from app.routes.exchange import read_body, reply, resources_of
 from app.schemas import RerankRequest, RerankResponse, SearchRequest
 
 router = APIRouter(tags=["re-ranking"])

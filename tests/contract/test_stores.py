@@ -37,86 +37,6 @@ ODD_NAMES = {  # each with names that it must not be taken for
 }
 
 
-def upsert(bins: dict[str, int], version: int | None = None) -> Change:
-    return put("d", bins, version=version)
-
-
-HISTORIES = {
-    "other content updates": [(upsert(LOW), "created"), (upsert(HIGH), "updated")],
-    "the same again is unchanged": [(upsert(LOW), "created"), (upsert(LOW), "unchanged")],
-    "a lower version is stale": [(upsert(LOW, 5), "created"), (upsert(HIGH, 4), "stale"), (upsert(LOW, 4), "stale")],
-    "the same version again is unchanged": [(upsert(LOW, 5), "created"), (upsert(LOW, 5), "unchanged")],
-    "the same version of other content is a conflict": [(upsert(LOW, 5), "created"), (upsert(HIGH, 5), "conflict")],
-    "a higher version updates": [(upsert(LOW, 5), "created"), (upsert(HIGH, 6), "updated"), (upsert(LOW, 5), "stale")],
-    "a higher version of the same counts": [
-        (upsert(LOW, 5), "created"),
-        (put("d", LOW, version=7), "updated"),
-        (upsert(HIGH, 6), "stale"),
-    ],
-    "version 0 is a version": [
-        (upsert(LOW, 0), "created"),
-        (upsert(HIGH, 0), "conflict"),
-        (upsert(HIGH, 1), "updated"),
-    ],
-    "without a version the later wins": [
-        (upsert(LOW, 5), "created"),
-        (upsert(HIGH), "updated"),
-        (upsert(LOW, 5), "stale"),
-    ],
-    "without a version the same is unchanged": [(upsert(LOW, 5), "created"), (upsert(LOW), "unchanged")],
-    "the highest version stands": [
-        (upsert(LOW, MAX_VERSION - 1), "created"),
-        (upsert(HIGH, MAX_VERSION), "updated"),
-        (upsert(LOW, MAX_VERSION - 1), "stale"),
-        (upsert(LOW, MAX_VERSION), "conflict"),
-    ],
-    "without a version the later wins over the highest": [
-        (upsert(LOW, MAX_VERSION), "created"),
-        (upsert(HIGH), "updated"),
-    ],
-    "a deleted document keeps its version": [
-        (upsert(LOW, 5), "created"),
-        (GONE, "deleted"),
-        (upsert(LOW, 5), "stale"),
-        (upsert(HIGH, 4), "stale"),
-        (upsert(HIGH, 6), "created"),
-    ],
-    "a deleted document comes back without a version": [
-        (upsert(LOW, 5), "created"),
-        (GONE, "deleted"),
-        (upsert(LOW), "created"),
-    ],
-    "deleting twice deletes nothing": [(upsert(LOW), "created"), (GONE, "deleted"), (GONE, "absent")],
-    "what never was is absent": [(GONE, "absent")],
-}
-
-
-@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one batch"])
-@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
-async def test_versions_decide_what_becomes_of_a_change(
-    store: Store, history: list[tuple[Change, str]], together: bool
-) -> None:
-    changes = [change for change, _ in history]
-    batches = [changes] if together else [[change] for change in changes]
-    assert [o for batch in batches for o in await store.apply("c", batch)] == [outcome for _, outcome in history]
-
-    taken = [change.content for change, outcome in history if outcome in ("created", "updated", "deleted")]
-    stored = await store.document("c", "d")
-    assert (stored and stored.content) == (taken[-1] if taken else None)
-    bins = {opinion.bin: 1 for opinion in stored.content.opinions} if stored else {}
-    assert await counted(store, "c", "room") == bins
-    assert await counted(store, "c") == bins
-
-
-async def test_a_document_tells_its_version_and_without_one_gets_a_higher(store: Store) -> None:
-    await store.apply("c", [upsert(LOW, 2**53 + 1)])
-    first = await store.document("c", "d")
-    await store.apply("c", [upsert(HIGH)])
-    second = await store.document("c", "d")
-    assert first and second
-    assert first.version == 2**53 + 1 < second.version <= MAX_VERSION
-
-
 async def test_counts_follow_every_change(store: Store) -> None:
     steps: list[tuple[Change, dict[int, int], dict[int, int]]] = [
         # change, opinions on the room by bin, opinions on all entities by bin
@@ -230,6 +150,22 @@ async def test_a_document_comes_back_with_all_its_fields(store: Store) -> None:
     stored = await store.document("c", "d")
     assert stored
     assert (stored.id, stored.version, stored.content) == ("d", 1, content)
+
+
+async def test_entities_are_paged_in_name_order(store: Store) -> None:
+    names = ["B", "a", "a b", "ab", "b", "é", "\uffff", "\U0001f600"]  # by code point
+    await store.apply("c", [put(name, {name: 0}) for name in reversed(names)])
+    await store.apply("c", [put("more", {"ab": 6, "b": 0})])
+    seen: list[tuple[str, int]] = []
+    while page := await store.entities("c", seen[-1][0] if seen else "", 3):
+        assert len(page) <= 3
+        seen += page
+    assert seen == [(name, 2 if name in ("ab", "b") else 1) for name in names]
+    assert await store.entities("c", "aa", 1) == [("ab", 2)]
+
+    await store.apply("c", [Change("a b")])
+    assert [name for name, _ in await store.entities("c", "a", 2)] == ["ab", "b"]
+    assert await store.existing_entities("c", ["a b", "ab", "c", ""]) == {"ab"}
 
 
 @pytest.mark.parametrize(("name", "others"), ODD_NAMES.values(), ids=ODD_NAMES)

@@ -1,25 +1,26 @@
 """The explorer page in a real browser, against a real service process."""
 
-import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-import httpx
 import pytest
+
+from tests.end_to_end.process import Service, running_service
 
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
     pytest.skip("Chromium is not installed", allow_module_level=True)
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
+Browser, Locator, Page = playwright.Browser, playwright.Locator, playwright.Page
 
 pytestmark = pytest.mark.browser
+
+Document = dict[str, Any]
 
 QUIET = (
     "--no-sandbox",
@@ -33,7 +34,7 @@ HOSTILE = "<img src=x onerror=alert(1)> the spa"
 LONG = "The breakfast is what people think about. " * 40
 
 
-def document(name, text, entity, si):
+def document(name: str, text: str, entity: str, si: int) -> Document:
     return {"id": name, "text": text, "opinions": [{"entity": entity, "si": si}]}
 
 
@@ -50,73 +51,43 @@ DOCUMENTS = [
 ]
 
 
-@contextmanager
-def running_service(data_dir, **environment):
-    """A service of its own process on a free port; its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [Path(sys.executable).with_name("warp-rerank"), "serve", "--data-dir", data_dir, "--port", str(port)]
-    variables = {**os.environ, "WARP_ENCODER": "wordllama", **environment}
+def ingest(service: Service, collection: str, documents: list[Document], **headers: str) -> None:
+    answer = service.client.post("/ingest", json={"collection": collection, "documents": documents}, headers=headers)
+    assert answer.json()["created"] == len(documents)
+
+
+@pytest.fixture(scope="module")
+def service_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_service(tmp_path_factory.mktemp("service")) as service:
+        ingest(service, "hotels", DOCUMENTS)
+        assert service.client.put("/collections/kitchens", json={"positions": [1, 2, 3, 4, 5]}).is_success
+        ingest(service, "kitchens", [document("oven", "The oven is hot.", "Oven", 4)])
+        yield service.url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     with (
-        (data_dir / "log").open("wb") as log,
-        subprocess.Popen(command, env=variables, stdout=log, stderr=log) as process,
+        playwright.sync_playwright() as driver,
+        driver.chromium.launch(executable_path=CHROMIUM, args=QUIET) as browser,
     ):
-        try:
-            url = f"http://127.0.0.1:{port}"
-            wait_until_ready(url, process)
-            yield url
-        finally:
-            process.terminate()
-
-
-def wait_until_ready(url, process):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(f"{url}/readyz").is_success:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    pytest.fail("the service did not get ready")
-
-
-def ingest(url, collection, documents, headers=None):
-    body = {"collection": collection, "documents": documents}
-    answer = httpx.post(f"{url}/ingest", json=body, headers=headers, timeout=30).raise_for_status().json()
-    assert answer["created"] == len(documents)
-
-
-@pytest.fixture(scope="module")
-def service_url(tmp_path_factory):
-    with running_service(tmp_path_factory.mktemp("service")) as url:
-        ingest(url, "hotels", DOCUMENTS)
-        httpx.put(f"{url}/collections/kitchens", json={"positions": [1, 2, 3, 4, 5]}).raise_for_status()
-        ingest(url, "kitchens", [document("oven", "The oven is hot.", "Oven", 4)])
-        yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield browser
-        browser.close()
 
 
 @pytest.fixture
-def console():
+def console() -> list[str]:
     """Errors that the browser's console shows, in order."""
     return []
 
 
 @pytest.fixture
-def page(browser, console):
+def page(browser: Browser, console: list[str]) -> Iterator[Page]:
     """A fresh page, in which no script may fail, no dialog may open and no request may leave the origin."""
     with browser.new_context() as context:
         page = context.new_page()
-        failures, dialogs, requests = [], [], []
+        failures: list[Exception] = []
+        dialogs: list[str] = []
+        requests: list[str] = []
         page.on("pageerror", lambda error: failures.append(error))
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: requests.append(request.url))
@@ -124,19 +95,19 @@ def page(browser, console):
         yield page
         assert failures == []
         assert dialogs == []
-        assert {httpx.URL(url).netloc for url in requests} <= {httpx.URL(page.url).netloc}
+        assert {urlsplit(url).netloc for url in requests} == {urlsplit(page.url).netloc}
 
 
-def figure(page, title):
+def figure(page: Page, title: str) -> Locator:
     return page.get_by_role("figure").filter(has=page.get_by_role("heading", name=title, exact=True))
 
 
-def results(page, title):
+def results(page: Page, title: str) -> Locator:
     section = page.locator("section").filter(has=page.get_by_role("heading", level=2, name=title, exact=True))
     return section.get_by_role("listitem")
 
 
-def tab_to(page, control):
+def tab_to(page: Page, control: Locator) -> None:
     """Press Tab until the control has the focus, and see that it shows."""
     for _ in range(20):
         page.keyboard.press("Tab")
@@ -146,7 +117,9 @@ def tab_to(page, control):
     pytest.fail("Tab does not get there")
 
 
-def test_the_first_visit_shows_the_most_frequent_entity_in_three_histograms_and_two_lists(page, console, service_url):
+def test_the_first_visit_shows_the_most_frequent_entity_in_three_histograms_and_two_lists(
+    page: Page, console: list[str], service_url: str
+) -> None:
     page.goto(service_url)
     expect(page.get_by_label("Entity")).to_have_value("breakfast")
     expect(page.get_by_role("figure")).to_have_count(3)
@@ -155,7 +128,7 @@ def test_the_first_visit_shows_the_most_frequent_entity_in_three_histograms_and_
     assert console == []
 
 
-def test_the_histograms_and_lists_show_what_plain_retrieval_leaves_out(page, service_url):
+def test_the_histograms_and_lists_show_what_plain_retrieval_leaves_out(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?entity=Breakfast&k=8")
     expect(results(page, "Plain top-k").filter(has_text="−30")).to_have_count(0)
     complaints = results(page, "WARP").filter(has_text="−30")
@@ -170,14 +143,14 @@ def test_the_histograms_and_lists_show_what_plain_retrieval_leaves_out(page, ser
     expect(figure(page, "Population").locator("dd")).to_have_count(0)
 
 
-def test_the_decision_is_told_in_one_sentence(page, service_url):
+def test_the_decision_is_told_in_one_sentence(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?entity=Breakfast&k=8")
     expect(page.locator("#decision")).to_have_text(
         re.compile(r"^WARP chose with \w+ from the retrieved documents .*\(opinions in deficit: .+\): .+\.$")
     )
 
 
-def test_the_keyboard_alone_reaches_an_answer(page, service_url):
+def test_the_keyboard_alone_reaches_an_answer(page: Page, service_url: str) -> None:
     page.goto(service_url)
     expect(page.get_by_role("figure")).to_have_count(3)
     tab_to(page, page.get_by_label("Entity"))
@@ -191,13 +164,13 @@ def test_the_keyboard_alone_reaches_an_answer(page, service_url):
     assert "q=How+small" in page.url
 
 
-def test_a_hostile_review_is_text(page, service_url):
+def test_a_hostile_review_is_text(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?entity=spa&k=1")
     expect(results(page, "WARP")).to_contain_text(HOSTILE)
     assert page.locator("img").count() == 0
 
 
-def test_a_long_review_unfolds(page, service_url):
+def test_a_long_review_unfolds(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?entity=breakfast&q={LONG[:40]}&k=1")
     review = results(page, "Plain top-k")
     folded = review.bounding_box()["height"]
@@ -207,7 +180,7 @@ def test_a_long_review_unfolds(page, service_url):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_overflows_on_a_phone(page, service_url, scheme):
+def test_nothing_overflows_on_a_phone(page: Page, service_url: str, scheme: str) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{service_url}/?entity=breakfast&k=20")
@@ -215,7 +188,7 @@ def test_nothing_overflows_on_a_phone(page, service_url, scheme):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_shared_link_reproduces_the_view(page, service_url):
+def test_a_shared_link_reproduces_the_view(page: Page, service_url: str) -> None:
     page.goto(service_url)
     expect(page.get_by_role("figure")).to_have_count(3)
     page.get_by_label("Entity").fill("Rooms")
@@ -232,7 +205,7 @@ def test_a_shared_link_reproduces_the_view(page, service_url):
     expect(page.get_by_label("Results")).to_have_value("3")
 
 
-def test_going_back_shows_the_question_before(page, service_url):
+def test_going_back_shows_the_question_before(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?entity=rooms&k=2")
     expect(results(page, "WARP").first).to_contain_text("about rooms")
     page.get_by_label("Entity").fill("spa")
@@ -243,7 +216,17 @@ def test_going_back_shows_the_question_before(page, service_url):
     expect(page.get_by_label("Entity")).to_have_value("rooms")
 
 
-def test_another_collection_brings_its_own_entities_and_scale(page, service_url):
+def test_what_is_typed_while_the_page_loads_is_kept(page: Page, service_url: str) -> None:
+    held: list[playwright.Route] = []
+    page.route("**/entities?*", lambda route: held.append(route))
+    with page.expect_request("**/entities?*"):
+        page.goto(service_url)
+    page.get_by_label("Results").fill("3")
+    held[0].continue_()
+    expect(results(page, "WARP")).to_have_count(3)
+
+
+def test_another_collection_brings_its_own_entities_and_scale(page: Page, service_url: str) -> None:
     page.goto(service_url)
     expect(page.get_by_role("figure")).to_have_count(3)
     page.get_by_label("Collection").select_option("kitchens")
@@ -253,7 +236,7 @@ def test_another_collection_brings_its_own_entities_and_scale(page, service_url)
     expect(shares).to_have_attribute("aria-label", re.compile(r"^1: \d+%, 2: .*, 5: \d+%$"))
 
 
-def test_an_error_is_shown_and_goes_away(page, service_url):
+def test_an_error_is_shown_and_goes_away(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?collection=nowhere")
     expect(page.get_by_role("alert")).to_have_text("there is no collection 'nowhere'")
     page.get_by_role("button", name="Compare").click()
@@ -264,17 +247,17 @@ def test_an_error_is_shown_and_goes_away(page, service_url):
     expect(page.get_by_role("figure")).to_have_count(0)
 
 
-def test_an_empty_installation_says_how_to_load_data(page, tmp_path):
-    with running_service(tmp_path) as url:
-        page.goto(url)
+def test_an_empty_installation_says_how_to_load_data(page: Page, tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        page.goto(service.url)
         expect(page.get_by_role("heading", name="Nothing to explore yet")).to_be_visible()
         expect(page.get_by_role("button", name="Compare")).to_be_hidden()
 
 
-def test_a_key_is_asked_for_and_kept_for_the_tab(page, tmp_path):
-    with running_service(tmp_path, WARP_API_KEYS='["secret"]') as url:
-        ingest(url, "hotels", DOCUMENTS, {"authorization": "Bearer secret"})
-        page.goto(url)
+def test_a_key_is_asked_for_and_kept_for_the_tab(page: Page, tmp_path: Path) -> None:
+    with running_service(tmp_path, WARP_API_KEYS='["secret"]') as service:
+        ingest(service, "hotels", DOCUMENTS, authorization="Bearer secret")
+        page.goto(service.url)
         expect(page.get_by_label("API key")).to_be_focused()
         page.keyboard.type("guess")
         page.keyboard.press("Enter")

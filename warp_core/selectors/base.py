@@ -7,13 +7,14 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from warp_core.candidates import CandidatePool, RelevanceNorm, Scope, Selection
+from warp_core import arguments
+from warp_core.candidates import Blend, CandidatePool, RelevanceNorm, Scope, Selection
 from warp_core.distributions import FloatArray, IntArray
 from warp_core.errors import InvalidInputError
 from warp_core.target import TargetDistribution
 
-Pick = Callable[[CandidatePool, TargetDistribution, int, float], list[int]]
-"""(eligible candidates, target, k, relevance weight) -> positions among them, in selection order."""
+Pick = Callable[[CandidatePool, TargetDistribution, int, Blend], list[int]]
+"""(eligible candidates, target, k, blend) -> positions among them, in selection order."""
 
 
 @dataclass(frozen=True)
@@ -69,27 +70,25 @@ class Selector:
         aim = target if isinstance(target, TargetDistribution) else TargetDistribution.of_weights(target)
         if aim.n_bins != pool.scale.n_bins:
             raise InvalidInputError("target", f"{pool.scale.n_bins} weights are needed, got {aim.n_bins}")
-        if isinstance(k, bool) or int(k) != k or k < 1:
-            raise InvalidInputError("k", f"must be a whole number of at least 1, got {k}")
+        k = arguments.whole_number("k", k, 1)
         weight = self._weight(relevance_weight)
-        seen = normalised(pool, self.rel_norm if rel_norm is None else rel_norm)
+        blended = normalised(pool.relevance, self.rel_norm if rel_norm is None else rel_norm)
         eligible = eligible_positions(pool, self.scope if scope is None else scope, self.needs_bins)
         if eligible is None:
-            picked = self.pick(seen, aim, int(k), weight)
+            picked = self.pick(pool, aim, k, Blend(weight, blended))
         else:
-            picked = eligible[self.pick(seen.take(eligible), aim, int(k), weight)].tolist()
+            chosen = self.pick(pool.take(eligible), aim, k, Blend(weight, blended[eligible]))
+            picked = eligible[chosen].tolist()
         if fill and len(picked) < k:
             taken = set(picked)
             rest = (position for position in pool.by_relevance.tolist() if position not in taken)
-            picked += [position for position, _ in zip(rest, range(int(k) - len(picked)), strict=False)]
+            picked += [position for position, _ in zip(rest, range(k - len(picked)), strict=False)]
         return Selection(np.array(picked, np.intp), pool, aim)
 
     def _weight(self, asked: float | None) -> float:
-        if asked is not None and not 0 <= asked <= 1:
-            raise InvalidInputError("relevance_weight", f"must lie in 0 .. 1, got {asked}")
-        if self.relevance_weight is None:
-            return 0.0
-        return self.relevance_weight if asked is None else asked
+        own = self.relevance_weight
+        weight = own if asked is None else arguments.share("relevance_weight", asked)
+        return 0.0 if own is None or weight is None else weight
 
 
 def eligible_positions(pool: CandidatePool, scope: Scope, needs_bins: bool = True) -> IntArray | None:
@@ -99,16 +98,15 @@ def eligible_positions(pool: CandidatePool, scope: Scope, needs_bins: bool = Tru
     ------
     InvalidInputError : no such scope.
     """
-    if scope not in get_args(Scope):
-        raise InvalidInputError("scope", f"must be one of {', '.join(get_args(Scope))}, got {scope!r}")
+    arguments.one_of("scope", scope, get_args(Scope))
     mask = pool.matched if scope == "entity" else np.ones(len(pool), np.bool_)
     if needs_bins:
         mask = mask & (pool.bins >= 0)
     return None if mask.all() else np.flatnonzero(mask)
 
 
-def normalised(pool: CandidatePool, rel_norm: RelevanceNorm) -> CandidatePool:
-    """The pool with relevance as given (`none`), stretched to 0 .. 1 (`minmax`), or by rank in 0 .. 1 (`rank`).
+def normalised(relevance: FloatArray, rel_norm: RelevanceNorm) -> FloatArray:
+    """Relevance, shape (N,), as given (`none`), stretched to 0 .. 1 (`minmax`), or by rank in 0 .. 1 (`rank`).
 
     Equal relevances stay equal; a constant one becomes 0.
 
@@ -116,13 +114,12 @@ def normalised(pool: CandidatePool, rel_norm: RelevanceNorm) -> CandidatePool:
     ------
     InvalidInputError : no such normalisation.
     """
-    if rel_norm not in get_args(RelevanceNorm):
-        raise InvalidInputError("rel_norm", f"must be one of {', '.join(get_args(RelevanceNorm))}, got {rel_norm!r}")
-    if rel_norm == "none" or not len(pool):
-        return pool
-    relevance: FloatArray = pool.relevance
+    arguments.one_of("rel_norm", rel_norm, get_args(RelevanceNorm))
+    if rel_norm == "none" or not len(relevance):
+        return relevance
     if rel_norm == "rank":
         relevance = np.unique(relevance, return_inverse=True)[1].astype(np.float64)
     low, high = relevance.min(), relevance.max()
     spread = high / 2 - low / 2  # halved first: the spread of two finite numbers may not be finite
-    return pool.with_relevance((relevance / 2 - low / 2) / (spread if spread > 0 else 1.0))
+    stretched: FloatArray = (relevance / 2 - low / 2) / (spread if spread > 0 else 1.0)
+    return stretched

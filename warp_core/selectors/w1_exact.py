@@ -11,9 +11,9 @@ For relevance weight 0 the order is lexicographic (W1, then relevance): incremen
 
 import numpy as np
 
-from warp_core.candidates import CandidatePool, Scope
+from warp_core.candidates import Blend, CandidatePool, Scope
+from warp_core.greedy import TransportCost, take_best
 from warp_core.selectors.base import Selector, eligible_positions
-from warp_core.selectors.w1_minimizer import w1_minimizer
 from warp_core.target import TargetDistribution
 from warp_core.transport import w1_of_counts
 
@@ -21,31 +21,33 @@ Increment = tuple[float, float, int]
 """(cost, -relevance, position) of one document more."""
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, relevance_weight: float) -> list[int]:
-    chosen = np.array(sorted(best_set(pool, target, k, relevance_weight)), np.intp)
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, blend: Blend) -> list[int]:
+    chosen = np.array(sorted(best_set(pool, target, k, blend)), np.intp)
     # In the order in which the minimizer would take the chosen ones, so that prefixes are good selections too.
-    order = w1_minimizer.pick(pool.take(chosen), target, k, 0.0)
+    order = take_best(pool.take(chosen), k, TransportCost(target, pool.scale))
     picked: list[int] = chosen[order].tolist()
     return picked
 
 
-def best_set(pool: CandidatePool, target: TargetDistribution, k: int, relevance_weight: float = 0.0) -> list[int]:
+def best_set(pool: CandidatePool, target: TargetDistribution, k: int, blend: Blend | None = None) -> list[int]:
     """Positions of the k candidates of known bin that minimise (1 - w) * W1 / range - w * mean(relevance).
 
-    With w = 0: minimum W1, then maximum total relevance. In no particular order. O(N log N + n_bins * k log k).
+    With w = 0, or no blend: minimum W1, then maximum total relevance. In no particular order.
+    O(N log N + n_bins * k log k).
     """
     queues = [queue[:k] for queue in pool.queues()]
     size = min(k, sum(map(len, queues)))
     total, unit = target.total, pool.scale.unit
     transport: float = 1  # kept whole when relevance has no weight: whole numbers compare exactly
     reward: float = 0
-    if relevance_weight and size:
-        transport = (1 - relevance_weight) * unit / (pool.scale.range * size * total)
-        reward = relevance_weight / size
     relevance = pool.relevance.tolist()
+    blended = relevance if blend is None else blend.relevance.tolist()
+    if blend is not None and blend.weight and size:
+        transport = (1 - blend.weight) * unit / (pool.scale.range * size * total)
+        reward = blend.weight / size
     best: list[Increment] = []
     for b, queue in enumerate(queues):
-        own = [(-reward * relevance[p] if reward else 0, -relevance[p], p) for p in queue]
+        own = [(-reward * blended[p] if reward else 0, -relevance[p], p) for p in queue]
         best = sorted(best + own)[:size]
         if b < len(pool.scale.gaps):
             aim, gap = target.cumulative[b] * size, pool.scale.gaps[b]

@@ -1,16 +1,13 @@
 """W1 Minimizer (WARP, algorithm 1)."""
 
-from warp_core.candidates import CandidatePool
-from warp_core.greedy import TIE, TransportCost, take_best
+from warp_core.candidates import Blend, CandidatePool
+from warp_core.greedy import TransportCost, take_best
 from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, _relevance_weight: float) -> list[int]:
-    # Costs are whole numbers that grow with the list, so its full length gives the widest tie; that is still 0, an
-    # exact comparison, unless the target's total times k reaches 1e9.
-    tie = int(TIE * target.total * k / pool.scale.unit)
-    return take_best(pool, k, TransportCost(target, pool.scale), tie=tie)
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, _blend: Blend) -> list[int]:
+    return take_best(pool, k, TransportCost(target, pool.scale))
 
 
 w1_minimizer = Selector(_pick, scope="entity")

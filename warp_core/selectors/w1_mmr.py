@@ -1,6 +1,6 @@
 """W1-MMR (WARP, algorithm 4)."""
 
-from warp_core.candidates import CandidatePool
+from warp_core.candidates import Blend, CandidatePool
 from warp_core.greedy import TIE, TransportCost, take_best
 from warp_core.scale import OpinionScale
 from warp_core.selectors.base import Selector
@@ -8,9 +8,9 @@ from warp_core.target import TargetDistribution
 from warp_core.transport import w1_of_counts
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, relevance_weight: float) -> list[int]:
-    running = _RelativeGain(target, pool.scale, 1 - relevance_weight)
-    return take_best(pool, k, running, relevance_weight=relevance_weight)
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, blend: Blend) -> list[int]:
+    running = _RelativeGain(target, pool.scale, 1 - blend.weight)
+    return take_best(pool, k, running, blend)
 
 
 class _RelativeGain:
@@ -20,6 +20,7 @@ class _RelativeGain:
         self._transport = TransportCost(target, scale)
         self._counts = [0] * scale.n_bins
         self._target, self._scale, self._weight = target, scale, weight
+        self.tie = TIE
 
     def of_one_more(self) -> list[float]:
         n = sum(self._counts)

@@ -17,7 +17,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def put_settings(db: sqlite3.Connection, collection: str, settings: CollectionSettings) -> bool:
     before = collection_settings(db, collection)
-    holds = db.execute("select 1 from document where collection = ? limit 1", (collection,)).fetchone()
+    holds = db.execute(
+        "select 1 from document where collection = ? and content is not null limit 1", (collection,)
+    ).fetchone()
     if before and holds and before.positions != settings.positions:
         return False
     _create(db, collection)

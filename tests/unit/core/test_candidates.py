@@ -90,13 +90,6 @@ def test_a_part_of_a_pool_has_its_own_order(pool):
     assert part.by_relevance.tolist() == [1, 0]
 
 
-def test_another_relevance_gives_another_order(pool):
-    assert pool.by_relevance[0] == 1
-    other = pool.with_relevance(np.array([1.0, 2, 3, 4, 5]))
-    assert other.by_relevance.tolist() == [4, 3, 2, 1, 0]
-    assert pool.relevance.tolist() == [0.5, 0.9, 0.5, 0.9, 0.1]
-
-
 def test_a_selection_measures_itself(pool):
     selection = chosen(pool, 0, 1, 2, 3)
     assert len(selection) == 4

@@ -3,7 +3,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from warp_core import CandidatePool, OpinionScale, TargetDistribution
-from warp_core.greedy import TransportCost, take_best
+from warp_core.candidates import Blend
+from warp_core.greedy import TIE, TransportCost, take_best
 
 THREE = OpinionScale((0, 1, 2))
 
@@ -13,6 +14,7 @@ class SteadyCost:
     """A running cost that never changes, and a record of what was taken."""
 
     cost: list[float]
+    tie: float = TIE
     taken: list[int] = field(default_factory=list)
 
     def of_one_more(self) -> list[float]:
@@ -38,7 +40,7 @@ def test_costs_within_the_tie_are_equal_so_the_more_relevant_wins():
 
 
 def test_without_a_tie_every_difference_counts():
-    assert take_best(pool([0.1, 0.9], [0, 1]), 1, SteadyCost([0, 1e-12, 0]), tie=0) == [0]
+    assert take_best(pool([0.1, 0.9], [0, 1]), 1, SteadyCost([0, 1e-12, 0], tie=0)) == [0]
 
 
 @pytest.mark.parametrize("bins", [[0, 1], [1, 0], [1, 1]])
@@ -49,7 +51,7 @@ def test_equals_go_in_input_order(bins):
 def test_relevance_counts_by_its_weight():
     # cost - 0.5 * relevance: 0 - 0.05 against 0.3 - 0.45
     two = pool([0.1, 0.9], [0, 1])
-    assert take_best(two, 2, SteadyCost([0, 0.3, 0]), relevance_weight=0.5) == [1, 0]
+    assert take_best(two, 2, SteadyCost([0, 0.3, 0]), Blend(0.5, two.relevance)) == [1, 0]
     assert take_best(two, 2, SteadyCost([0, 0.3, 0])) == [0, 1]
 
 

@@ -81,8 +81,7 @@ def test_minmax_is_the_default():
     ],
 )
 def test_relevance_is_normalised(rel_norm, relevance, expected):
-    pool = CandidatePool(relevance, [0] * len(relevance))
-    assert normalised(pool, rel_norm).relevance == pytest.approx(np.array(expected))
+    assert normalised(np.array(relevance, float), rel_norm) == pytest.approx(np.array(expected))
 
 
 @pytest.mark.parametrize("rel_norm", ["none", "minmax", "rank"])

@@ -1,0 +1,215 @@
+import asyncio
+import tracemalloc
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pytest
+
+from app.index import MAX_RESULTS, MIN_DEAD, CollectionIndex, Index
+from app.store.base import IndexEntry, Vector
+
+EAST, NORTH, WEST = (np.array(v, np.float32) for v in ([1, 0], [0, 1], [-1, 0]))
+
+
+def entry(
+    name: str, vector: Vector | None = None, bins: Mapping[str, int] | None = None, *, seq: int = 1, **state: bool
+) -> IndexEntry:
+    present, excluded = state.get("present", True), state.get("excluded", False)
+    return IndexEntry(seq, "c", name, present, excluded, bins or {}, vector)
+
+
+def index_of(entries: Iterable[IndexEntry]) -> CollectionIndex:
+    index = CollectionIndex()
+    for one in entries:
+        index.put(one)
+    return index
+
+
+def members(index: CollectionIndex, entity: str) -> dict[str, int]:
+    found = index.members(entity)
+    names = index.ids(found.rows)
+    assert len(names) == len(set(names)) == len(found.rows)
+    return dict(zip(names, found.bins.tolist(), strict=True))
+
+
+def random_units(n: int, dimension: int, seed: int = 0) -> Vector:
+    vectors = np.random.default_rng(seed).normal(size=(n, dimension))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_the_nearest_come_first_with_their_cosine():
+    index = index_of([entry("west", WEST), entry("north", NORTH), entry("east", EAST)])
+    query = np.array([0.8, 0.6], np.float32)
+    assert [name for name, _ in index.search(query, 3)] == ["east", "north", "west"]
+    assert [score for _, score in index.search(query, 3)] == pytest.approx([0.8, 0.6, -0.8])
+    assert index.search(query, 1) == index.search(query, 3)[:1]
+
+
+def test_a_replaced_document_is_found_once_under_its_latest_vector_and_opinions():
+    index = index_of([entry("a", EAST, {"room": 1, "food": 2}), entry("b", WEST, {"room": 3})])
+    index.put(entry("a", NORTH, {"room": 5}))
+    assert index.search(NORTH, 10) == [("a", 1.0), ("b", 0.0)]
+    assert (members(index, "room"), members(index, "food")) == ({"b": 3, "a": 5}, {})
+    assert len(index) == 2
+
+
+@pytest.mark.parametrize("gone", [entry("a", present=False), entry("a", EAST, {"room": 1}, excluded=True)])
+def test_a_deleted_or_excluded_document_is_nowhere_until_it_comes_back(gone: IndexEntry):
+    index = index_of([entry("a", EAST, {"room": 1}), entry("b", WEST, {"room": 3}), gone, gone])
+    assert (index.search(EAST, 10), members(index, "room"), len(index)) == ([("b", -1.0)], {"b": 3}, 1)
+    assert index.rows_of(["a", "b"]).tolist() == index.members("room").rows.tolist()
+    index.put(entry("a", NORTH, {"room": 6}))
+    assert (index.search(NORTH, 1), members(index, "room")) == ([("a", 1.0)], {"b": 3, "a": 6})
+
+
+def test_an_empty_index_finds_nothing():
+    for index in (CollectionIndex(), index_of([entry("a", bins={"room": 1})]), Index()["never"]):
+        assert index.search(EAST, 10) == []
+        assert index.members("nothing").rows.tolist() == index.members("nothing").bins.tolist() == []
+
+
+def test_documents_without_vectors_are_members_before_and_after_the_first_vector():
+    index = index_of([entry(f"d{i}", bins={"room": i % 7}) for i in range(1500)])
+    index.put(entry("a", EAST, {"room": 0}))
+    index.put(entry("late", None, {"room": 6}))
+    found = members(index, "room")
+    assert len(found) == 1502
+    assert (found["d13"], found["a"], found["late"]) == (6, 0, 6)
+    assert index.search(EAST, 1) == [("a", 1.0)]
+    rows = index.rows_of(["a", "late", "d0"])
+    assert index.similarities(rows, EAST[None]).tolist() == [[1.0], [0.0], [0.0]]
+
+
+def test_a_zero_vector_lies_between_the_near_and_the_far():
+    index = index_of([entry("east", EAST), entry("zero", 0 * EAST), entry("west", WEST)])
+    assert index.search(EAST, 3) == [("east", 1.0), ("zero", 0.0), ("west", -1.0)]
+
+
+def test_similarities_have_a_row_a_document_and_a_column_a_query():
+    index = index_of([entry("east", EAST), entry("north", NORTH)])
+    similarities = index.similarities(index.rows_of(["north", "nothing", "east"]), np.stack([EAST, NORTH, WEST]))
+    assert similarities.tolist() == [[0, 1, 0], [1, 0, -1]]
+
+
+@pytest.mark.parametrize("dimension", [0, 1, 3])
+def test_queries_of_another_dimension_are_similar_to_nothing(dimension: int):
+    index = index_of([entry("east", EAST), entry("north", NORTH)])
+    similarities = index.similarities(index.rows_of(["north", "east"]), np.ones((3, dimension), np.float32))
+    assert similarities.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("k", [1, 10, 300, 10**9])
+def test_search_equals_brute_force_after_any_changes(k: int):
+    rng = np.random.default_rng(1)
+    vectors, state, index = random_units(2000, 8), dict[str, Vector](), CollectionIndex()
+    for vector in vectors:
+        name = f"d{rng.integers(300)}"
+        if rng.random() < 0.3:
+            index.put(entry(name, present=False))
+            state.pop(name, None)
+        else:
+            index.put(entry(name, vector))
+            state[name] = vector
+    for query in random_units(5, 8, seed=2):
+        exact = sorted(((float(v.astype(float) @ query), name) for name, v in state.items()), reverse=True)[:k]
+        hits = index.search(query, k)
+        assert [name for name, _ in hits] == [name for _, name in exact]
+        assert [score for _, score in hits] == pytest.approx([score for score, _ in exact], abs=1e-6)
+
+
+def test_an_absurd_k_gives_the_most_that_a_search_returns():
+    vectors = random_units(MAX_RESULTS + 500, 4)
+    index = index_of(entry(str(i), v) for i, v in enumerate(vectors))
+    hits = index.search(EAST_4, 10**9)
+    assert [int(name) for name, _ in hits] == np.argsort(-(vectors @ EAST_4), kind="stable")[:MAX_RESULTS].tolist()
+
+
+EAST_4 = np.array([1, 0, 0, 0], np.float32)
+
+
+def test_asking_for_unknown_entities_takes_no_memory():
+    index = index_of([entry("a", EAST, {"room": 1})])
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for i in range(5000):
+        index.members(f"an entity that nobody knows {i}")
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 50_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "dead", "needed"),
+    [(MIN_DEAD, MIN_DEAD - 1, False), (MIN_DEAD, MIN_DEAD, True), (6000, 1199, False), (6000, 1200, True)],
+)
+def test_a_collection_is_compacted_when_a_thousand_and_a_fifth_of_its_rows_are_dead(rows: int, dead: int, needed: bool):
+    index = index_of(entry(str(i), EAST) for i in range(rows))
+    for i in range(dead):
+        index.put(entry(str(i), present=False))
+    assert index.needs_compaction() is needed
+
+
+def changed_much() -> Index:
+    """300 documents, each replaced five times, every third of them deleted at last."""
+    index, vectors = Index(), random_units(1500, 4)
+    for i, vector in enumerate(vectors):
+        index.put(entry(f"d{i % 300}", vector, {"room": i % 7, f"e{i % 300 % 5}": 3}, seq=i))
+    for i in range(0, 300, 3):
+        index.put(entry(f"d{i}", present=False, seq=2000 + i))
+    return index
+
+
+async def test_compaction_keeps_what_is_found():
+    index = changed_much()
+    before = index["c"]
+    await index.compact()
+    after = index["c"]
+    assert after is not before
+    assert (len(index), index.seq) == (200, 2297)
+    assert not after.needs_compaction()
+    assert after.search(EAST_4, 300) == before.search(EAST_4, 300)
+    assert len(after.search(EAST_4, 300)) == 200
+    for entity in ("room", "e0", "e4"):
+        assert list(members(after, entity).items()) == list(members(before, entity).items())
+    names = ["d1", "d0", "d299"]
+    old, new = (one.similarities(one.rows_of(names), EAST_4[None]) for one in (before, after))
+    assert old.tolist() == new.tolist()
+
+
+async def test_a_reader_of_the_old_generation_is_not_disturbed():
+    index = changed_much()
+    before = index["c"]
+    rows, found = before.members("room").rows, before.search(EAST_4, 300)
+    names, similarities = before.ids(rows), before.similarities(rows, EAST_4[None]).tolist()
+    await index.compact()
+    index.put(entry("d1", present=False))
+    index.put(entry("d2", EAST_4, {"room": 6}))
+    index.put(entry("new", EAST_4, {"room": 0}))
+    assert (before.search(EAST_4, 300), before.ids(rows)) == (found, names)
+    assert before.similarities(rows, EAST_4[None]).tolist() == similarities
+    after = index["c"]
+    assert {name for name, _ in after.search(EAST_4, 2)} == {"d2", "new"}
+    assert "d1" not in members(after, "room")
+    assert (members(after, "room")["d2"], len(after)) == (6, 200)
+
+
+async def test_a_search_beside_the_writer_never_finds_a_document_twice_or_with_a_wrong_score():
+    index = index_of(entry(f"d{i}", EAST) for i in range(50))
+    searching = asyncio.create_task(asyncio.to_thread(lambda: [index.search(EAST, 100) for _ in range(300)]))
+    i = 0
+    while not searching.done():
+        index.put(entry(f"d{i % 50}", NORTH if i % 3 else EAST))
+        i += 1
+        if i % 20 == 0:
+            await asyncio.sleep(0)
+    for hits in await searching:
+        assert len({name for name, _ in hits}) == len(hits)
+        assert {score for _, score in hits} <= {0.0, 1.0}
+
+
+def test_collections_are_indexed_apart():
+    index = Index()
+    index.put(entry("a", EAST, {"room": 1}, seq=4))
+    index.put(IndexEntry(7, "other", "a", True, False, {"room": 2}, None))
+    assert (members(index["c"], "room"), members(index["other"], "room")) == ({"a": 1}, {"a": 2})
+    assert (len(index), index.seq, index["c"].dimension, index["other"].dimension) == (2, 7, 2, 0)
