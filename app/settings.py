@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     poll_interval_ms: int = Field(default=200, ge=10, description="how often the store is asked for changes, in ms")
 
     max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="largest body (or NDJSON line), in bytes")
-    max_candidates: int = Field(default=2000, ge=1, description="most candidates in a request")
+    max_candidates: int = Field(default=2000, ge=1, le=30_000, description="most candidates in a request")
     max_k: int = Field(default=500, ge=1, description="largest k")
     sla_ms: float = Field(default=310.0, gt=0, description="a slower re-ranking counts as a breach, in ms")
 

@@ -1,7 +1,7 @@
 """What is read, each inside one transaction."""
 
-import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -50,8 +50,8 @@ def collection_settings(db: sqlite3.Connection, collection: str) -> CollectionSe
 def documents(db: sqlite3.Connection, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
     rows = db.execute(
         "select id, version, content from document"
-        " where collection = ? and id in (select value from json_each(?)) and content is not null",
-        (collection, json.dumps(ids)),
+        f" where collection = ? and id in ({_placeholders(ids)}) and content is not null",
+        (collection, *ids),
     )
     return {name: StoredDocument(name, version, _decode_document(content)) for name, version, content in rows}
 
@@ -61,8 +61,8 @@ def lookup(db: sqlite3.Connection, collection: str, entity: str | None, ids: Seq
     rows = db.execute(
         "select d.id, o.bin, d.bin, d.excluded from document d"
         " left join opinion o on o.document = d.key and o.entity = ?"
-        " where d.collection = ? and d.id in (select value from json_each(?)) and d.content is not null",
-        (entity, collection, json.dumps(ids)),
+        f" where d.collection = ? and d.id in ({_placeholders(ids)}) and d.content is not null",
+        (entity, collection, *ids),
     )
     labels = {name: Labels(own, general, bool(excluded)) for name, own, general, excluded in rows}
     n_bins = (settings or CollectionSettings()).scale.n_bins
@@ -86,30 +86,24 @@ def entities(db: sqlite3.Connection, collection: str, after: str, limit: int) ->
 def existing_entities(db: sqlite3.Connection, collection: str, names: Sequence[str]) -> set[str]:
     rows = db.execute(
         "select distinct entity from population"
-        " where collection = ? and entity <> '' and entity in (select value from json_each(?))",
-        (collection, json.dumps(names)),
+        f" where collection = ? and entity <> '' and entity in ({_placeholders(names)})",
+        (collection, *names),
     )
     return {name for (name,) in rows}
 
 
 def entries_since(db: sqlite3.Connection, seq: int, limit: int) -> list[IndexEntry]:
-    rows = db.execute(
-        "select seq, collection, id, content is not null, excluded, vector,"
-        " (select json_group_object(entity, bin) from opinion where document = key)"
-        " from document where seq > ? order by seq limit ?",
-        (seq, limit),
-    )
+    page = "from document where seq > ? order by seq limit ?"
+    bins: dict[int, dict[str, int]] = defaultdict(dict)
+    for key, entity, b in db.execute(
+        f"select document, entity, bin from (select key {page}) join opinion on document = key", (seq, limit)
+    ):
+        bins[key][entity] = b
     return [
-        IndexEntry(
-            at,
-            collection,
-            name,
-            bool(present),
-            bool(excluded),
-            json.loads(bins),
-            _vector_of(vector) if vector else None,
+        IndexEntry(at, collection, name, bool(present), bool(excluded), bins[key], vector and _vector_of(vector))
+        for key, at, collection, name, present, excluded, vector in db.execute(
+            f"select key, seq, collection, id, content is not null, excluded, vector {page}", (seq, limit)
         )
-        for at, collection, name, present, excluded, vector, bins in rows
     ]
 
 
@@ -126,3 +120,8 @@ def vector_space(db: sqlite3.Connection, collection: str) -> VectorSpace | None:
 
 def _vector_of(blob: bytes) -> Vector:
     return np.frombuffer(blob, np.float32)
+
+
+def _placeholders(values: Sequence[str]) -> str:
+    # Not json_each: SQLite's JSON functions cut a text at its first NUL, and a name may hold one.
+    return ",".join("?" * len(values))
