@@ -10,7 +10,6 @@ from rich.text import Text
 from app.schemas import RerankResponse
 
 BAR_WIDTH = 20
-TEXT_WIDTH = 400
 
 
 def show(answer: RerankResponse, console: Console) -> None:
@@ -29,14 +28,14 @@ def show(answer: RerankResponse, console: Console) -> None:
     )
     for warning in answer.warnings:
         console.print(f"warning: {warning}", highlight=False, markup=False)
-    documents = Table("#", "SI", "from", "id", "text", box=None, pad_edge=False)
+    documents = Table(box=None, pad_edge=False, expand=True)
+    for heading in ("#", "SI", "from", "id"):
+        documents.add_column(heading, no_wrap=True)
+    documents.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
     for result in answer.results:
-        text = "" if isinstance(result.text, UnsetType) else " ".join(result.text.split())[:TEXT_WIDTH]
+        text = "" if isinstance(result.text, UnsetType) else " ".join(result.text.split())
         si = "?" if result.si is None else f"{result.si:+g}"
-        documents.add_row(
-            str(result.rank + 1), si, result.origin, Text(result.id or ""), Text(text, overflow="ellipsis")
-        )
-    documents.columns[-1].no_wrap = True
+        documents.add_row(str(result.rank + 1), si, result.origin, Text(result.id or ""), Text(text))
     console.print(documents)
 
 

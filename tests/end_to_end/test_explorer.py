@@ -125,6 +125,7 @@ def test_the_first_visit_shows_the_most_frequent_entity_in_three_histograms_and_
     expect(page.get_by_role("figure")).to_have_count(3)
     expect(results(page, "Plain top-k")).to_have_count(10)
     expect(results(page, "WARP")).to_have_count(10)
+    assert page.url.endswith("?collection=hotels&entity=breakfast&k=10")
     assert console == []
 
 
