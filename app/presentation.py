@@ -21,8 +21,8 @@ def finite(value: float) -> float | None:
 
 
 def by_position(values: Sequence[float], scale: OpinionScale) -> dict[str, float]:
-    """Non-zero shares by position."""
-    return {f"{p:g}": round(v, DIGITS) for p, v in zip(scale.positions, values, strict=True) if v > 0}
+    """Non-zero values by position, as a JSON object has them: "-30", "2.5"."""
+    return {str(position(b, scale)): round(v, DIGITS) for b, v in enumerate(values) if v > 0}
 
 
 def target_output(target: TargetDistribution, scale: OpinionScale) -> TargetOutput:

@@ -20,6 +20,7 @@ from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, Rerank
 from app.store.base import Lookup, StoredDocument
 from warp_core import (
     SELECTORS,
+    CandidatePool,
     OpinionScale,
     TargetDistribution,
     attainable_em,
@@ -153,7 +154,7 @@ class _Run:
             target = self._target()
         given = pool.in_core(self.scale)
         em_attainable = attainable_em(given, request.k)
-        deficit = deficit_bins(given.counts(matched_only=True), target, resources.settings.deficit_ratio)
+        deficit = self._deficit(given, target)
         expansion_name, reason = self._expansion(em_attainable, bool(deficit))
         with watch.stage("expansion"):
             widened = await self._expanded(pool, expansion_name, deficit)
@@ -210,9 +211,14 @@ class _Run:
             return TargetDistribution.of_counts([1] * self.scale.n_bins, "uniform", 0, 0.0)
         return target_distribution(self.lookup.entity_counts, self.lookup.domain_counts)
 
+    def _deficit(self, pool: CandidatePool, target: TargetDistribution) -> list[int]:
+        if self.entity is None:
+            return []
+        return deficit_bins(pool.counts(matched_only=True), target, self.resources.settings.deficit_ratio)
+
     def _expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
         if self.entity is None:
-            return "none", "no entity is known in the query"
+            return "none", "the query names no known entity"
         if self.request.expansion != AUTO:
             return cast(Expansion, self.request.expansion), f"{self.request.expansion} was asked for"
         return self.resources.policy.expansion(em_attainable, deficit)
@@ -221,7 +227,7 @@ class _Run:
         if self.request.variant != AUTO:
             return self.request.variant, f"{self.request.variant} was asked for"
         if self.entity is None:
-            return "top_k", "so the most relevant are taken"
+            return "top_k", "top_k since there are no opinions to represent"
         return self.resources.policy.variant(em_attainable)
 
     async def _expanded(self, pool: Pool, name: Expansion, deficit: Sequence[int]) -> Pool:

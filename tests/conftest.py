@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
+from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import Change, Document, Opinion, Store, Vector
 
@@ -101,3 +102,16 @@ async def counted(store: Store, collection: str, entity: str | None = None) -> d
     lookup = await store.lookup(collection, entity, [])
     counts = lookup.domain_counts if entity is None else lookup.entity_counts
     return {b: n for b, n in enumerate(counts) if n}
+
+
+class Unreliable:
+    """A store that refuses every call while it is down."""
+
+    def __init__(self, store: Store) -> None:
+        self.down = False
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        if self.down:
+            raise StoreUnavailableError("down for the test")
+        return getattr(self._store, name)

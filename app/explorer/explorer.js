@@ -167,19 +167,20 @@ function showError(error) {
 }
 
 function show(plain, warp) {
-  page.status.textContent = summary(plain.quality, warp.quality);
+  page.status.textContent = summary(plain.quality, warp.quality, warp.decision.entity);
   showHistograms(plain, warp);
   page.decision.textContent = decisionSentence(warp.decision);
   page.warnings.replaceChildren(...warp.warnings.map((warning) => node("li", "", warning)));
   page.lists.replaceChildren(
     resultList("Plain top-k", "most like the question", plain, warp),
-    resultList("WARP", "opinions split as the population’s", warp, plain),
+    resultList("WARP", "chosen to match the population", warp, plain),
   );
   page.answer.hidden = false;
 }
 
-function summary(plain, warp) {
-  if (warp.w1 === null) return "No known opinion was found, so there is nothing to compare.";
+function summary(plain, warp, entity) {
+  if (entity === null) return "The question names no known entity, so there are no opinions to compare.";
+  if (warp.w1 === null) return "No result holds a known opinion, so there is nothing to compare.";
   const before = plain.w1 === null ? "unknown" : tenths(plain.w1);
   return `Distance from the population: ${before} with plain top-k, ${tenths(warp.w1)} with WARP.`;
 }

@@ -127,4 +127,4 @@ async def put_collection_settings(request: Request, collection: str) -> Response
 
 
 def _counts(counts: Sequence[int], scale: OpinionScale) -> dict[str, int]:
-    return {f"{p:g}": n for p, n in zip(scale.positions, counts, strict=True)}
+    return {str(position(b, scale)): n for b, n in enumerate(counts)}

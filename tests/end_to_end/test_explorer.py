@@ -237,6 +237,12 @@ def test_another_collection_brings_its_own_entities_and_scale(page: Page, servic
     expect(shares).to_have_attribute("aria-label", re.compile(r"^1: \d+%, 2: .*, 5: \d+%$"))
 
 
+def test_a_question_without_an_entity_says_so(page: Page, service_url: str) -> None:
+    page.goto(f"{service_url}/?q=Is+it+worth+it")
+    expect(page.get_by_role("status")).to_contain_text("no known entity")
+    expect(results(page, "WARP").filter(has_text="Only here")).to_have_count(0)
+
+
 def test_an_error_is_shown_and_goes_away(page: Page, service_url: str) -> None:
     page.goto(f"{service_url}/?collection=nowhere")
     expect(page.get_by_role("alert")).to_have_text("there is no collection 'nowhere'")

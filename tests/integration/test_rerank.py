@@ -122,7 +122,7 @@ def test_without_a_known_entity_the_answer_is_top_k_and_says_why(client: TestCli
     answer = rerank(client, query="What about parking?", collection="hotels", candidates=candidates, k=2)
     assert [result["id"] for result in answer["results"]] == ["b", "a"]
     assert (answer["decision"]["variant"], answer["decision"]["entity_source"]) == ("top_k", "none")
-    assert "no entity" in answer["decision"]["reason"]
+    assert "no known entity" in answer["decision"]["reason"]
 
 
 def test_plain_strings_without_scores_are_scored_by_the_encoder(client: TestClient) -> None:

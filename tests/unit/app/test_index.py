@@ -1,13 +1,17 @@
-import asyncio
 import tracemalloc
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
 
+import faiss
 import numpy as np
 import pytest
 
 from app.index import MAX_RESULTS, MIN_DEAD, CollectionIndex, Index
 from app.store.base import IndexEntry, Vector
 
+QUERY = np.array([1, 0, 0, 0], np.float32)
 EAST, NORTH, WEST = (np.array(v, np.float32) for v in ([1, 0], [0, 1], [-1, 0]))
 
 
@@ -119,12 +123,9 @@ def test_search_equals_brute_force_after_any_changes(k: int):
 
 def test_an_absurd_k_gives_the_most_that_a_search_returns():
     vectors = random_units(MAX_RESULTS + 500, 4)
-    index = index_of(entry(str(i), v) for i, v in enumerate(vectors))
-    hits = index.search(EAST_4, 10**9)
-    assert [int(name) for name, _ in hits] == np.argsort(-(vectors @ EAST_4), kind="stable")[:MAX_RESULTS].tolist()
-
-
-EAST_4 = np.array([1, 0, 0, 0], np.float32)
+    hits = index_of(entry(str(i), v) for i, v in enumerate(vectors)).search(QUERY, 10**9)
+    assert len({name for name, _ in hits}) == MAX_RESULTS
+    assert [score for _, score in hits] == pytest.approx(-np.sort(-(vectors @ QUERY))[:MAX_RESULTS], abs=1e-6)
 
 
 def test_asking_for_unknown_entities_takes_no_memory():
@@ -167,44 +168,62 @@ async def test_compaction_keeps_what_is_found():
     assert after is not before
     assert (len(index), index.seq) == (200, 2297)
     assert not after.needs_compaction()
-    assert after.search(EAST_4, 300) == before.search(EAST_4, 300)
-    assert len(after.search(EAST_4, 300)) == 200
+    assert after.search(QUERY, 300) == before.search(QUERY, 300)
+    assert len(after.search(QUERY, 300)) == 200
     for entity in ("room", "e0", "e4"):
         assert list(members(after, entity).items()) == list(members(before, entity).items())
     names = ["d1", "d0", "d299"]
-    old, new = (one.similarities(one.rows_of(names), EAST_4[None]) for one in (before, after))
+    old, new = (one.similarities(one.rows_of(names), QUERY[None]) for one in (before, after))
     assert old.tolist() == new.tolist()
 
 
 async def test_a_reader_of_the_old_generation_is_not_disturbed():
     index = changed_much()
     before = index["c"]
-    rows, found = before.members("room").rows, before.search(EAST_4, 300)
-    names, similarities = before.ids(rows), before.similarities(rows, EAST_4[None]).tolist()
+    rows, found = before.members("room").rows, before.search(QUERY, 300)
+    names, similarities = before.ids(rows), before.similarities(rows, QUERY[None]).tolist()
     await index.compact()
     index.put(entry("d1", present=False))
-    index.put(entry("d2", EAST_4, {"room": 6}))
-    index.put(entry("new", EAST_4, {"room": 0}))
-    assert (before.search(EAST_4, 300), before.ids(rows)) == (found, names)
-    assert before.similarities(rows, EAST_4[None]).tolist() == similarities
+    index.put(entry("d2", QUERY, {"room": 6}))
+    index.put(entry("new", QUERY, {"room": 0}))
+    assert (before.search(QUERY, 300), before.ids(rows)) == (found, names)
+    assert before.similarities(rows, QUERY[None]).tolist() == similarities
     after = index["c"]
-    assert {name for name, _ in after.search(EAST_4, 2)} == {"d2", "new"}
+    assert {name for name, _ in after.search(QUERY, 2)} == {"d2", "new"}
     assert "d1" not in members(after, "room")
     assert (members(after, "room")["d2"], len(after)) == (6, 200)
 
 
-async def test_a_search_beside_the_writer_never_finds_a_document_twice_or_with_a_wrong_score():
-    index = index_of(entry(f"d{i}", EAST) for i in range(50))
-    searching = asyncio.create_task(asyncio.to_thread(lambda: [index.search(EAST, 100) for _ in range(300)]))
-    i = 0
-    while not searching.done():
-        index.put(entry(f"d{i % 50}", NORTH if i % 3 else EAST))
-        i += 1
-        if i % 20 == 0:
-            await asyncio.sleep(0)
-    for hits in await searching:
+def test_a_search_beside_the_writer_never_finds_a_document_twice_or_with_a_wrong_score():
+    index, written = index_of(entry(f"d{i}", EAST) for i in range(50)), Event()
+
+    def search_on() -> list[list[tuple[str, float]]]:
+        found = [index.search(EAST, 100)]
+        while not written.is_set():
+            found.append(index.search(EAST, 100))
+        return found
+
+    with ThreadPoolExecutor(1) as reader:
+        searching = reader.submit(search_on)
+        for i in range(3000):
+            index.put(entry(f"d{i % 50}", NORTH if i % 3 else EAST))
+        written.set()
+    for hits in searching.result():
         assert len({name for name, _ in hits}) == len(hits)
         assert {score for _, score in hits} <= {0.0, 1.0}
+
+
+def test_a_document_replaced_during_a_search_is_still_found(monkeypatch: pytest.MonkeyPatch):
+    index = index_of([entry("a", EAST), entry("b", NORTH)])
+    knn = faiss.knn
+
+    def knn_beside_a_writer(*arguments: Any, **options: Any) -> Any:
+        found = knn(*arguments, **options)
+        index.put(entry("a", EAST, {"room": 1}))  # by another thread, in real life
+        return found
+
+    monkeypatch.setattr(faiss, "knn", knn_beside_a_writer)
+    assert [name for name, _ in index.search(EAST, 2)] == ["a", "b"]
 
 
 def test_collections_are_indexed_apart():

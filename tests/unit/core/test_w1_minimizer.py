@@ -57,8 +57,9 @@ def test_relevances_near_the_float_limit_break_ties():
 
 
 @pytest.mark.parametrize("k", [1, 20])
-def test_the_first_document_does_not_depend_on_k(k):
-    # shares 0.5 + d and 0.5 - d at the ends, d = 1e-10: W1 of -30 alone is 60 * (0.5 - d), of +30 alone 60 * (0.5 + d);
-    # they differ by 120 * d = 1.2e-8, which is no tie
-    target = TargetDistribution.of_weights([0.5 + 1e-10, 0, 0, 0, 0, 0, 0.5 - 1e-10])
-    assert w1_minimizer(CandidatePool([0.1, 0.9], [0, 6]), target, k).indices[0] == 0
+@pytest.mark.parametrize(("d", "first"), [(1e-10, 0), (2e-12, 1)])
+def test_costs_closer_than_1e_9_tie_whatever_the_length(d, first, k):
+    # Shares 0.5 + d and 0.5 - d at the ends: -30 alone costs 60 * (0.5 - d), +30 alone 60 * (0.5 + d). They differ by
+    # 120 * d: 1.2e-8 is a difference, 2.4e-10 is none and relevance decides.
+    target = TargetDistribution.of_weights([0.5 + d, 0, 0, 0, 0, 0, 0.5 - d])
+    assert w1_minimizer(CandidatePool([0.1, 0.9], [0, 6]), target, k).indices[0] == first

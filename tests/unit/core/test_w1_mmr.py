@@ -25,9 +25,11 @@ def test_the_weight_decides_between_relevance_and_gain(weight, first):
     assert order([1, 0], [0, 6], RIGHT, relevance_weight=weight)[0] == first
 
 
-def test_a_perfect_match_so_far_divides_by_nothing():
-    # W1 is 0 after candidate 0 and counts as 1e-9: the nearer bin wins against any relevance.
-    assert order([0.5, 1, 0], [6, 0, 5], RIGHT) == [0, 2, 1]
+def test_a_w1_of_zero_counts_as_1e_9():
+    # First: 0.5 * 0.5 + 0.5 * 1 against 0.5 * 1 and 0.5 * 1. Then W1 is 0: the document a mere 1e-4 away adds 5e-5 to
+    # it, which is 50,000 times 1e-9 and outweighs its relevance.
+    pool = CandidatePool([0.5, 1, 0], [0, 1, 0], scale=OpinionScale((0, 1e-4)))
+    assert w1_mmr(pool, [1, 0], 3, rel_norm="none").indices.tolist() == [0, 2, 1]
 
 
 def test_unmatched_candidates_are_chosen_unless_the_scope_is_the_entity():

@@ -1,0 +1,124 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from app.errors import StoreUnavailableError
+from app.follower import PAGE, Follower
+from app.index import MIN_DEAD, Index
+from app.store.base import Change, Store, Vector, VectorSpace
+from tests.conftest import Unreliable, put
+
+EAST, NORTH = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
+SPACE = VectorSpace(2, None)
+NEVER_S, OFTEN_S = 3600, 0.01
+
+
+def bins(index: Index, entity: str = "room", collection: str = "c") -> dict[str, int]:
+    found = index[collection].members(entity)
+    return dict(zip(index[collection].ids(found.rows), found.bins.tolist(), strict=True))
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def many(n: int, vector: Vector, b: int) -> list[Change]:
+    return [put(f"d{i}", {"room": b}, vector=vector) for i in range(n)]
+
+
+async def test_what_was_applied_is_in_the_index_after_catching_up(store: Store):
+    index = Index()
+    follower = Follower(store, index, NEVER_S)
+    await store.apply("c", [put("a", {"room": 1}, vector=EAST), put("b", {"room": 2}, vector=NORTH), put("x")], SPACE)
+    await store.apply("other", [put("a", {"room": 6})])
+    await follower.catch_up()
+    assert (bins(index), bins(index, collection="other"), len(index)) == ({"a": 1, "b": 2}, {"a": 6}, 4)
+
+    await store.apply("c", [put("a", {"room": 5}, vector=NORTH), Change("b"), put("x", excluded=True)], SPACE)
+    assert bins(index) == {"a": 1, "b": 2}
+    await follower.catch_up()
+    assert (bins(index), index["c"].search(NORTH, 9)) == ({"a": 5}, [("a", 1.0)])
+
+
+@pytest.mark.parametrize("n", [PAGE - 1, PAGE, PAGE + 1, 2 * PAGE])
+async def test_catching_up_goes_to_the_end_however_far_it_is(store: Store, n: int):
+    await store.apply("c", many(n, EAST, 3), SPACE)
+    index = Index()
+    await Follower(store, index, NEVER_S).catch_up()
+    assert len(bins(index)) == len(index) == n
+    assert index.seq == (await store.entries_since(0, n))[-1].seq
+
+
+async def test_replaced_documents_are_compacted_away_and_following_goes_on(store: Store):
+    index = Index()
+    follower = Follower(store, index, NEVER_S)
+    for vector, b in ((EAST, 0), (NORTH, 6)):
+        await store.apply("c", many(MIN_DEAD, vector, b), SPACE)
+        await follower.catch_up()
+    assert not index["c"].needs_compaction()
+    assert index["c"].rows_of([f"d{MIN_DEAD - 1}"]).tolist() == [MIN_DEAD - 1]  # no dead row is left before it
+    await store.apply("c", [put("d0", {"room": 3}, vector=EAST), *map(Change, ("d1", "d2"))], SPACE)
+    await follower.catch_up()
+    assert index["c"].search(EAST, 2) == [("d0", 1.0), ("d3", 0.0)]
+    assert (len(bins(index)), bins(index)["d0"], bins(index)["d3"]) == (MIN_DEAD - 2, 3, 6)
+
+
+async def test_catching_up_twice_at_once_indexes_each_document_once(store: Store):
+    await store.apply("c", many(PAGE + 5, EAST, 3), SPACE)
+    index = Index()
+    follower = Follower(store, index, NEVER_S)
+    await asyncio.gather(*(follower.catch_up() for _ in range(4)))
+    assert len(index["c"].search(EAST, 2 * PAGE)) == len(index) == PAGE + 5
+
+
+async def test_starting_catches_up_first(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    index = Index()
+    follower = Follower(store, index, NEVER_S)
+    await follower.start()
+    await follower.stop()
+    assert bins(index) == {"a": 1}
+
+
+async def test_what_another_process_writes_is_followed_until_the_stop(store: Store, another_store: Callable[[], Store]):
+    index, elsewhere = Index(), another_store()
+    follower = Follower(store, index, OFTEN_S)
+    await follower.start()
+    await elsewhere.apply("c", [put("a", {"room": 1})])
+    await eventually(lambda: bins(index) == {"a": 1})
+    await elsewhere.apply("c", [Change("a")])
+    await eventually(lambda: bins(index) == {})
+
+    await follower.stop()
+    await elsewhere.apply("c", [put("a", {"room": 1})])
+    await asyncio.sleep(10 * OFTEN_S)
+    assert bins(index) == {}
+
+
+async def test_following_goes_on_after_the_store_was_down(store: Store, caplog: pytest.LogCaptureFixture):
+    unreliable, index = Unreliable(store), Index()
+    follower = Follower(unreliable, index, OFTEN_S)
+    await follower.start()
+    unreliable.down = True
+    await eventually(lambda: "cannot follow the store: down for the test" in caplog.text)
+    await store.apply("c", [put("a", {"room": 1})])
+    with pytest.raises(StoreUnavailableError):
+        await follower.catch_up()
+    assert bins(index) == {}
+    unreliable.down = False
+    await eventually(lambda: bins(index) == {"a": 1})
+    await follower.stop()
+
+
+@pytest.mark.parametrize("call", [Follower.start, Follower.catch_up])
+async def test_a_store_that_is_down_stops_the_start(store: Store, call: Callable[[Follower], Awaitable[None]]):
+    unreliable = Unreliable(store)
+    unreliable.down = True
+    follower = Follower(unreliable, Index(), OFTEN_S)
+    with pytest.raises(StoreUnavailableError):
+        await call(follower)
+    await follower.stop()
