@@ -51,15 +51,15 @@ class Encoder:
 
     async def encode_queries(self, queries: Sequence[str]) -> Vector:
         """The same for queries, each encoded once while it is among the last 10,000."""
-        missing = [query for query in dict.fromkeys(queries) if query not in self._queries]
-        fresh = dict(zip(missing, await self.encode(missing), strict=True))
-        vectors = np.stack([fresh[query] if query in fresh else self._queries[query] for query in queries])
-        self._queries.update(fresh)
-        for query in queries:
+        vectors = {query: self._queries[query] for query in queries if query in self._queries}
+        missing = [query for query in dict.fromkeys(queries) if query not in vectors]
+        vectors.update(zip(missing, await self.encode(missing), strict=True))
+        self._queries.update(vectors)
+        for query in vectors:
             self._queries.move_to_end(query)
         while len(self._queries) > QUERY_CACHE_SIZE:
             self._queries.popitem(last=False)
-        return vectors
+        return np.stack([vectors[query] for query in queries])
 
     def close(self) -> None:
         """Let the thread end."""

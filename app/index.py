@@ -33,10 +33,10 @@ class Members:
 
 @dataclass
 class _Rows:
-    """Row i is document ids[i] with vector matrix[i]; dead rows have no id."""
+    """Row i is, or was, document ids[i] with vector matrix[i]; `live` has the present row of each document."""
 
     matrix: Vector
-    ids: list[str | None] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
     live: dict[str, int] = field(default_factory=dict)
 
     def append(self, document_id: str, vector: Vector | None) -> int:
@@ -88,7 +88,6 @@ class CollectionIndex:
         row = self._rows.live.pop(document_id, None)
         if row is None:
             return
-        self._rows.ids[row] = None
         for entity in self._bins.pop(document_id):
             members = self._entities[entity]
             del members[row]
@@ -105,8 +104,8 @@ class CollectionIndex:
         """The same documents without dead rows. Slow on a large index: meant for a thread, while nothing is written."""
         fresh = CollectionIndex()
         old = list(self._rows.live.values())
-        ids: list[str | None] = list(self._rows.live)
-        fresh._rows = _Rows(self._rows.matrix[old], ids, {name: row for row, name in enumerate(self._rows.live)})
+        ids = list(self._rows.live)
+        fresh._rows = _Rows(self._rows.matrix[old], ids, {name: row for row, name in enumerate(ids)})
         fresh._bins = self._bins
         moved = {row: position for position, row in enumerate(old)}
         for entity, members in self._entities.items():
@@ -124,12 +123,14 @@ class CollectionIndex:
         dead = size - len(rows.live)
         wanted = min(size, min(k, MAX_RESULTS) + dead)
         scores, found = faiss.knn(query[None, :], rows.matrix[:size], wanted, metric=faiss.METRIC_INNER_PRODUCT)
-        hits = [
-            (name, float(score))
-            for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True)
-            if row >= 0 and (name := rows.ids[row]) is not None
-        ]
-        return hits[:k]
+        hits: dict[str, float] = {}
+        for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True):
+            name = rows.ids[row]
+            # A document that was replaced during the search lives beyond the rows that were searched.
+            present = rows.live.get(name, -1)
+            if row >= 0 and (present == row or present >= size):
+                hits.setdefault(name, score)
+        return list(hits.items())[:k]
 
     def members(self, entity: str) -> Members:
         """The documents that hold an opinion on an entity, in the order in which they came."""
@@ -145,8 +146,8 @@ class CollectionIndex:
         return cached
 
     def ids(self, rows: IntArray) -> list[str]:
-        """Ids of live rows."""
-        return [name for row in rows.tolist() if (name := self._rows.ids[row]) is not None]
+        """Ids of rows."""
+        return [self._rows.ids[row] for row in rows.tolist()]
 
     def rows_of(self, ids: Sequence[str]) -> IntArray:
         """Rows of those of the documents that are here."""

@@ -7,7 +7,7 @@ import msgspec
 
 from app.documents import Draft, draft, readable_id
 from app.encoder import Encoder, unit
-from app.errors import InvalidRequestError, pointing_at
+from app.errors import InvalidRequestError, ScaleChangedError, pointing_at
 from app.names import checked_name
 from app.schemas import FailedDocument, IngestResponse
 from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpace
@@ -61,8 +61,16 @@ class Ingestion:
 
     async def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
+        while waiting:
+            failed_before = len(self._failed)
+            try:
+                await self._store_batch(waiting)
+            except ScaleChangedError:  # between the reading of the scale and the storing: read it again
+                del self._failed[failed_before:]
+            else:
+                return
+
+    async def _store_batch(self, waiting: Sequence[tuple[int, msgspec.Raw | bytes]]) -> None:
         settings = await self._store.settings(self._collection) or CollectionSettings()
         drafts: list[tuple[int, Draft]] = []
         for index, raw in waiting:
@@ -71,7 +79,9 @@ class Ingestion:
             except InvalidRequestError as error:
                 self._fail(index, readable_id(raw), error)
         changes, space = await self._with_vectors(drafts)
-        outcomes = await self._store.apply(self._collection, [change for _, change in changes], space)
+        outcomes = await self._store.apply(
+            self._collection, [change for _, change in changes], space, settings.positions
+        )
         for (index, change), outcome in zip(changes, outcomes, strict=True):
             self._outcomes[outcome] += 1
             if outcome == "conflict":

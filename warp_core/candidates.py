@@ -21,7 +21,7 @@ RelevanceNorm = Literal["none", "minmax", "rank"]
 
 
 class CandidatePool:
-    """N candidates, checked once, on construction, and never changed after.
+    """N candidates, checked once, on construction. Arrays are taken over, not copied: do not change them after.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import gcd, isfinite, lcm
+from math import gcd, lcm
 from types import MappingProxyType
 from typing import Literal
 
@@ -19,13 +19,17 @@ _SIGN: Mapping[str, int] = MappingProxyType({"positive": 1, "negative": -1, "neu
 STRENGTH: Mapping[str, int] = MappingProxyType({"low": 10, "medium": 20, "high": 30})
 
 
+LARGEST_POSITION = 1e15
+"""Positions lie within this distance of zero, so that whole numbers among them are exact."""
+
+
 @dataclass(frozen=True)
 class OpinionScale:
     """Ordered positions on one axis; a bin is the index of a position.
 
     Parameters
     ----------
-    positions : at least two finite numbers, strictly increasing; the spacing may be uneven.
+    positions : at least two numbers within 1e15 of zero, strictly increasing; the spacing may be uneven.
     stars : the positions of one to five stars on this axis, or None when stars mean nothing here.
 
     Raises
@@ -39,15 +43,17 @@ class OpinionScale:
     def __post_init__(self) -> None:
         if len(self.positions) < 2:
             raise InvalidInputError("positions", f"at least 2 are needed, got {len(self.positions)}")
-        if not all(map(isfinite, self.positions)):
-            raise InvalidInputError("positions", "must be finite numbers")
+        for position in self.positions:
+            arguments.number_between("positions", position, -LARGEST_POSITION, LARGEST_POSITION)
         if any(b <= a for a, b in pairwise(self.positions)):
             raise InvalidInputError("positions", f"must increase strictly, got {list(self.positions)}")
         if self.stars is not None:
             if len(self.stars) != 5:
                 raise InvalidInputError("stars", f"5 positions are needed, one a star, got {len(self.stars)}")
-            if not all(map(isfinite, self.stars)) or any(b < a for a, b in pairwise(self.stars)):
-                raise InvalidInputError("stars", f"must be finite and never fall, got {list(self.stars)}")
+            for position in self.stars:
+                arguments.number_between("stars", position, -LARGEST_POSITION, LARGEST_POSITION)
+            if any(b < a for a, b in pairwise(self.stars)):
+                raise InvalidInputError("stars", f"must never fall, got {list(self.stars)}")
 
     @property
     def n_bins(self) -> int:

@@ -32,7 +32,11 @@ class Opinion(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def details(self) -> dict[str, Any]:
         """What is known beyond entity and bin."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if name in _DETAILS and value}
+        return {
+            name: value
+            for name, value in msgspec.structs.asdict(self).items()
+            if name in _DETAILS and value not in (None, [])
+        }
 
 
 class Document(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -161,12 +165,17 @@ class Store(Protocol):
         """What the collection's vectors share; None while it has none."""
 
     async def apply(
-        self, collection: str, changes: Sequence[Change], space: VectorSpace | None = None
+        self,
+        collection: str,
+        changes: Sequence[Change],
+        space: VectorSpace | None = None,
+        positions: tuple[float, ...] | None = None,
     ) -> list[Outcome]:
         """Apply the changes in order, durably, and all at once for a reader; one outcome each.
 
         `space` is that of the vectors brought: it becomes the collection's when that has none, and must equal it
-        otherwise (`InvalidRequestError`).
+        otherwise (`InvalidRequestError`). `positions` are those of the scale that the bins refer to: when the
+        collection has another scale by now, nothing is applied (`ScaleChangedError`).
         """
 
     async def document(self, collection: str, document_id: str) -> StoredDocument | None:

@@ -22,8 +22,8 @@ def running_service(data_dir: Path, *options: str, **environment: str) -> Iterat
         service.start()
         yield service
     finally:
-        service.process.kill()
-        service.process.wait()
+        service.process.terminate()  # not kill: it would leave worker processes behind
+        service.process.wait(timeout=20)
         service.client.close()
 
 

@@ -22,7 +22,7 @@ RELEVANCES = st.integers(-8, 8).map(lambda eighths: eighths / 8) | st.floats(-10
 WEIGHTS = st.sampled_from([0, 0.1, 0.5, 0.75, 1])
 SCOPES = st.sampled_from(["pool", "entity"])
 
-thorough = settings(deadline=None, max_examples=300)
+thorough = settings(deadline=None, max_examples=200)
 
 
 @st.composite

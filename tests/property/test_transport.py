@@ -9,7 +9,7 @@ from tests.oracles import Problem
 from warp_core import OpinionScale, TargetDistribution, wasserstein1
 from warp_core.transport import exact_cost, w1_of_counts
 
-thorough = settings(deadline=None, max_examples=200)
+thorough = settings(deadline=None, max_examples=100)
 
 
 @st.composite

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,7 +41,7 @@ class SqliteStore:
         self._open: list[sqlite3.Connection] = []
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection().executescript(SCHEMA)
+            _patiently(lambda: self._connection().executescript(SCHEMA))
         except (OSError, sqlite3.Error) as error:
             raise StoreUnavailableError(f"the store cannot be opened at {self._path}: {error}") from error
 
@@ -88,9 +89,13 @@ class SqliteStore:
         return await self._write(writes.put_settings, collection, settings)
 
     async def apply(
-        self, collection: str, changes: Sequence[Change], space: VectorSpace | None = None
+        self,
+        collection: str,
+        changes: Sequence[Change],
+        space: VectorSpace | None = None,
+        positions: tuple[float, ...] | None = None,
     ) -> list[Outcome]:
-        return await self._write(writes.apply, collection, changes, space)
+        return await self._write(writes.apply, collection, changes, space, positions)
 
     # Connections: one a thread, since SQLite serialises the use of a single one
 
@@ -141,3 +146,18 @@ class SqliteStore:
             return await asyncio.get_running_loop().run_in_executor(pool, run)
         except sqlite3.Error as error:
             raise StoreUnavailableError(f"the store refused: {error}") from error
+
+
+def _patiently(step: Callable[[], T]) -> T:
+    """Do what another process may hold up. SQLite does not wait by itself while the journal mode is changed."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return step()
+        except sqlite3.OperationalError as error:
+            if (
+                error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                or time.monotonic() > deadline
+            ):
+                raise
+            time.sleep(0.05)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.errors import InvalidRequestError
+from app.errors import InvalidRequestError, ScaleChangedError
 from app.store.base import MAX_VERSION, Change, CollectionSettings, Outcome, VectorSpace
 from app.store.sqlite.reads import collection_settings, vector_space
 from app.store.sqlite.schema import DOMAIN
@@ -35,10 +35,16 @@ def _create(db: sqlite3.Connection, collection: str) -> None:
 
 
 def apply(
-    db: sqlite3.Connection, collection: str, changes: Sequence[Change], space: VectorSpace | None
+    db: sqlite3.Connection,
+    collection: str,
+    changes: Sequence[Change],
+    space: VectorSpace | None,
+    positions: tuple[float, ...] | None,
 ) -> list[Outcome]:
     if any(change.content for change in changes):
         _create(db, collection)
+    if positions is not None:
+        _check_scale(db, collection, positions)
     if space is not None:
         _fix_vector_space(db, collection, space)
     (seq,) = db.execute("select last from sequence").fetchone()
@@ -51,6 +57,12 @@ def apply(
     db.execute("update sequence set last = ?", (seq,))
     _add_counts(db, collection, counts)
     return outcomes
+
+
+def _check_scale(db: sqlite3.Connection, collection: str, positions: tuple[float, ...]) -> None:
+    settings = collection_settings(db, collection)
+    if settings is not None and settings.positions != positions:
+        raise ScaleChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
 
 
 def _fix_vector_space(db: sqlite3.Connection, collection: str, space: VectorSpace) -> None:

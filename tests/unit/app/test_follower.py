@@ -22,7 +22,7 @@ def bins(index: Index, entity: str = "room", collection: str = "c") -> dict[str,
 
 async def eventually(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - the index has no event to wait for
             await asyncio.sleep(0.005)
 
 
@@ -63,7 +63,7 @@ async def test_replaced_documents_are_compacted_away_and_following_goes_on(store
     assert index["c"].rows_of([f"d{MIN_DEAD - 1}"]).tolist() == [MIN_DEAD - 1]  # no dead row is left before it
     await store.apply("c", [put("d0", {"room": 3}, vector=EAST), *map(Change, ("d1", "d2"))], SPACE)
     await follower.catch_up()
-    assert index["c"].search(EAST, 2) == [("d0", 1.0), ("d3", 0.0)]
+    assert index["c"].search(EAST, 1) == [("d0", 1.0)]
     assert (len(bins(index)), bins(index)["d0"], bins(index)["d3"]) == (MIN_DEAD - 2, 3, 6)
 
 

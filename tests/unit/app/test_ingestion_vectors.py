@@ -1,0 +1,184 @@
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pytest
+
+from app.encoder import Encoder, unit
+from app.ingestion import BATCH, Ingestion
+from app.schemas import IngestResponse
+from app.store.base import Store, Vector, VectorSpace
+from tests.fakes import DIMENSION, bag_of_words
+
+AXIS = np.eye(DIMENSION, dtype=np.float32)
+
+
+class Recording(Encoder):
+    """The fake encoder, with a list of the batches that it encoded."""
+
+    def __init__(self, name: str = "bag-of-words") -> None:
+        super().__init__(name, bag_of_words)
+        self.batches: list[list[str]] = []
+
+    async def encode(self, texts: Sequence[str]) -> Vector:
+        if texts:
+            self.batches.append(list(texts))
+        return await super().encode(texts)
+
+
+@pytest.fixture
+def encoder() -> Iterator[Recording]:
+    encoder = Recording()
+    yield encoder
+    encoder.close()
+
+
+@pytest.fixture
+def other_encoder() -> Iterator[Recording]:
+    encoder = Recording("another")
+    yield encoder
+    encoder.close()
+
+
+async def ingest(store: Store, encoder: Encoder | None, *documents: dict[str, object]) -> IngestResponse:
+    ingestion = Ingestion(store, encoder, "c")
+    for one in documents:
+        await ingestion.add(msgspec.json.encode(one))
+    return await ingestion.finish()
+
+
+async def vectors(store: Store) -> dict[str, Vector | None]:
+    return {entry.id: entry.vector for entry in await store.entries_since(0, 10_000)}
+
+
+def words(text: str) -> list[float]:
+    return unit(bag_of_words([text]))[0].tolist()
+
+
+async def test_texts_are_encoded_and_what_needs_no_vector_is_not(store: Store, encoder: Recording):
+    report = await ingest(
+        store,
+        encoder,
+        {"id": "text", "text": "warm pool"},
+        {"id": "brought", "text": "cold pool", "embedding": (2 * AXIS[3]).tolist()},
+        {"id": "excluded", "text": "hidden", "excluded": True},
+        {"id": "bad", "text": "never", "si": 1},
+        {"id": "empty"},
+        {"id": "last", "text": "stale bread"},
+    )
+    assert (report.created, len(report.failed)) == (5, 1)
+    assert encoder.batches == [["warm pool", "stale bread"]]
+    found = {name: None if vector is None else vector.tolist() for name, vector in (await vectors(store)).items()}
+    assert found == {
+        "text": words("warm pool"),
+        "brought": AXIS[3].tolist(),
+        "excluded": None,
+        "empty": None,
+        "last": words("stale bread"),
+    }
+    assert await store.vector_space("c") == VectorSpace(DIMENSION, "bag-of-words")
+
+
+@pytest.mark.parametrize("n", [0, 1, DIMENSION - 1, DIMENSION + 1])
+async def test_an_embedding_of_another_dimension_is_refused_beside_good_ones(store: Store, encoder: Recording, n: int):
+    report = await ingest(
+        store,
+        encoder,
+        {"id": "good", "embedding": AXIS[0].tolist()},
+        {"id": "bad", "text": "pool", "embedding": [1.0] * n},
+        {"id": "text", "text": "pool"},
+    )
+    assert [(one.index, one.id, one.pointer, one.detail) for one in report.failed] == [
+        (1, "bad", "/embedding", f"holds {n} numbers, this collection's vectors hold 16")
+    ]
+    assert {name: vector is not None for name, vector in (await vectors(store)).items()} == {"good": True, "text": True}
+    assert (await vectors(store))["text"].tolist() == words("pool")
+
+
+async def test_without_an_encoder_the_first_embedding_fixes_the_dimension(store: Store):
+    report = await ingest(
+        store, None, {"id": "none"}, {"id": "two", "embedding": [3, 4]}, {"id": "1", "embedding": [1]}
+    )
+    assert [(one.id, one.pointer) for one in report.failed] == [("1", "/embedding")]
+    report = await ingest(store, None, {"id": "3", "embedding": [1, 2, 3]}, {"id": "two again", "embedding": [0, 1]})
+    assert [(one.id, one.pointer) for one in report.failed] == [("3", "/embedding")]
+    assert await store.vector_space("c") == VectorSpace(2, None)
+    assert (await vectors(store))["two"].tolist() == pytest.approx([0.6, 0.8])
+
+
+async def test_an_empty_embedding_is_refused_and_fixes_nothing(store: Store):
+    report = await ingest(store, None, {"id": "bad", "embedding": []}, {"id": "text", "text": "stored all the same"})
+    assert [(one.id, one.pointer) for one in report.failed] == [("bad", "/embedding")]
+    assert (report.created, await store.vector_space("c")) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "stored"),
+    [
+        ([0, 0], [0, 0]),
+        ([1e300, -1e300], [0.70710678, -0.70710678]),
+        ([1e-300, 0], [1, 0]),
+        ([-0.0, -5], [0, -1]),
+    ],
+)
+async def test_embeddings_are_kept_at_length_one_and_zero_stays_zero(store: Store, embedding: list, stored: list):
+    assert (await ingest(store, None, {"id": "a", "embedding": embedding})).created == 1
+    assert (await vectors(store))["a"].tolist() == pytest.approx(stored)
+
+
+async def test_a_text_is_refused_when_another_encoder_made_the_vectors(
+    store: Store, encoder: Recording, other_encoder: Recording
+):
+    await ingest(store, encoder, {"id": "first", "text": "warm pool"})
+    report = await ingest(
+        store,
+        other_encoder,
+        {"id": "text", "text": "cold pool"},
+        {"id": "excluded", "text": "hidden", "excluded": True},
+        {"id": "empty"},
+        {"id": "brought", "text": "cold pool", "embedding": AXIS[1].tolist()},
+    )
+    assert [(one.index, one.id, one.pointer) for one in report.failed] == [(0, "text", "/embedding")]
+    assert "made by bag-of-words, and this service's encoder is another" in report.failed[0].detail
+    assert (report.created, other_encoder.batches) == (3, [])
+    assert await store.vector_space("c") == VectorSpace(DIMENSION, "bag-of-words")
+
+
+async def test_a_text_is_refused_when_the_callers_made_the_vectors(store: Store, encoder: Recording):
+    await ingest(store, None, {"id": "first", "embedding": [1, 0]})
+    report = await ingest(store, encoder, {"id": "text", "text": "pool"}, {"id": "brought", "embedding": [0, 1]})
+    assert [(one.id, one.pointer) for one in report.failed] == [("text", "/embedding")]
+    assert "made by the callers" in report.failed[0].detail
+    assert (report.created, encoder.batches) == (1, [])
+
+
+async def test_the_same_documents_again_change_nothing_in_whatever_batches_they_come(store: Store):
+    """A real model's vectors differ in the last bits with the batch that a text is encoded in; this one's more."""
+
+    def model(texts: list[str]) -> Vector:
+        return bag_of_words(texts) + len(texts) / 100
+
+    encoder = Encoder("batch-dependent", model)
+    documents = [{"id": f"d{i}", "text": f"word{i}"} for i in range(20)]
+    await ingest(store, encoder, *documents)
+    before = await vectors(store)
+    assert (await ingest(store, encoder, documents[7])).unchanged == 1
+    again = await ingest(store, encoder, *reversed(documents), {"id": "new", "text": "x"})
+    encoder.close()
+    assert (again.created, again.updated, again.unchanged) == (1, 0, 20)
+    after = await vectors(store)
+    assert all(np.array_equal(after[name], vector) for name, vector in before.items())
+
+
+async def test_every_text_of_many_batches_gets_its_own_vector(store: Store, encoder: Recording):
+    n = 2 * BATCH + 1
+    await ingest(store, encoder, *({"id": f"d{i}", "text": f"word{i} pool"} for i in range(n)))
+    assert [len(batch) for batch in encoder.batches] == [BATCH, BATCH, 1]
+    found = await vectors(store)
+    assert all(np.allclose(found[f"d{i}"], words(f"word{i} pool")) for i in range(n))
+
+
+async def test_a_replacement_without_a_vector_leaves_none(store: Store, encoder: Recording):
+    await ingest(store, encoder, {"id": "a", "text": "pool"})
+    assert (await ingest(store, encoder, {"id": "a"})).updated == 1
+    assert await vectors(store) == {"a": None}
