@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from app.store.base import Change, Store
+from app.store.base import Change, CollectionSettings, Store
 from tests.conftest import counted, put
 
 
@@ -43,6 +43,7 @@ async def test_writers_at_the_same_time_keep_the_counts_equal_to_a_recount(
         rng = np.random.default_rng(writer)
         for _ in range(25):
             bins, chosen = rng.integers(0, 8, 4).tolist(), rng.choice(ids, 4).tolist()
+            assert await stores[writer % 3].put_settings("c", CollectionSettings())
             await stores[writer % 3].apply(
                 "c",
                 [

@@ -71,6 +71,12 @@ async def test_an_excluded_document_is_stored_and_flagged(store: Store) -> None:
     assert stored.content.excluded
 
 
+async def test_a_deleted_document_has_no_labels(store: Store) -> None:
+    await store.apply("c", [put("x", {"room": 2}, bin=5), put("y", {"room": 2})])
+    await store.apply("c", [Change("x")])
+    assert (await store.lookup("c", "room", ["x", "y"])).labels == {"y": Labels(2, None, False)}
+
+
 async def test_an_entity_of_excluded_documents_alone_does_not_exist(store: Store) -> None:
     await store.apply("c", [put("x", {"room": 2}, excluded=True)])
     assert await store.existing_entities("c", ["room"]) == set()

@@ -13,7 +13,7 @@ from threading import Timer
 
 from app.store.base import Change
 from app.store.sqlite import SqliteStore
-from tests.conftest import put
+from tests.conftest import counted, put
 
 ROOT = Path(__file__).parents[2]
 KILLS = 5
@@ -84,6 +84,16 @@ def test_opening_waits_for_a_process_that_is_still_creating_the_file(tmp_path: P
             other.submit(lambda: (time.sleep(0.3), creating.execute("commit")))
             store = SqliteStore(file)
     assert asyncio.run(store.apply("c", [put("d")])) == ["created"]
+    asyncio.run(store.close())
+
+
+def test_reading_waits_for_no_writer(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "warp.db")
+    asyncio.run(store.apply("c", [put("d", {"room": 3})]))
+    with closing(sqlite3.connect(tmp_path / "warp.db", isolation_level=None)) as writing:
+        writing.execute("begin immediate")
+        writing.execute("delete from population")
+        assert asyncio.run(asyncio.wait_for(counted(store, "c", "room"), 10)) == {3: 1}
     asyncio.run(store.close())
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 
 from app.errors import StoreUnavailableError
 from app.follower import PAGE, Follower
-from app.index import MIN_DEAD, Index
+from app.index import MIN_DEAD, CollectionIndex, Index
 from app.store.base import Change, Store, Vector, VectorSpace
 from tests.conftest import Unreliable, put
 
@@ -73,6 +74,27 @@ async def test_catching_up_twice_at_once_indexes_each_document_once(store: Store
     follower = Follower(store, index, NEVER_S)
     await asyncio.gather(*(follower.catch_up() for _ in range(4)))
     assert len(index["c"].search(EAST, 2 * PAGE)) == len(index) == PAGE + 5
+
+
+async def test_what_comes_during_a_compaction_is_not_lost(store: Store, monkeypatch: pytest.MonkeyPatch):
+    def compacted_slowly(index: CollectionIndex) -> CollectionIndex:
+        fresh = compacted(index)
+        time.sleep(0.2)
+        return fresh
+
+    compacted = CollectionIndex.compacted
+    monkeypatch.setattr(CollectionIndex, "compacted", compacted_slowly)
+    index = Index()
+    follower = Follower(store, index, NEVER_S)
+    await store.apply("c", many(MIN_DEAD, EAST, 0), SPACE)
+    await follower.catch_up()
+    await store.apply("c", many(MIN_DEAD, NORTH, 6), SPACE)
+    compacting = asyncio.create_task(follower.catch_up())
+    await eventually(lambda: index["c"].needs_compaction())
+    await store.apply("c", [put("new", {"room": 3})])
+    await asyncio.gather(compacting, follower.catch_up())
+    assert not index["c"].needs_compaction()
+    assert (len(index), bins(index)["new"], bins(index)["d0"]) == (MIN_DEAD + 1, 3, 6)
 
 
 async def test_starting_catches_up_first(store: Store):

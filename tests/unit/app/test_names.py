@@ -45,6 +45,8 @@ def test_other_names_are_refused_by_argument_and_reason(check, name: str, detail
         ("  Room\t\n Service\u00a0\u3000", "room service"),
         ("C++", "c++"),
         ("\u1e9e", "ss"),
+        ("\u01f0", "\u01f0"),
+        ("J\u030c\u0323", "\u01f0\u0323"),
     ],
 )
 def test_names_that_differ_in_form_case_width_or_space_are_one_entity(name: str, key: str):
