@@ -29,10 +29,13 @@ class CandidatePool:
     bins : shape (N,), 0 .. n_bins - 1, or -1 where the opinion is unknown.
     matched : shape (N,), whether the candidate holds an opinion on the queried entity; all, when left out.
     scale : the axis of the bins.
+    embeddings : shape (N, d), finite, of any length; for selectors that compare candidates.
+    tokens : shape (N,), what each candidate costs of a token budget; whole and at least 0.
+    texts : N texts, for lexical selectors.
 
     Raises
     ------
-    InvalidInputError : shapes differ, a relevance is not finite, or a bin is out of range.
+    InvalidInputError : shapes differ, a number is not finite, or a bin or a cost is out of range.
     """
 
     def __init__(
@@ -41,6 +44,10 @@ class CandidatePool:
         bins: ArrayLike,
         matched: ArrayLike | None = None,
         scale: OpinionScale = SENTIMENT_INTENSITY,
+        *,
+        embeddings: ArrayLike | None = None,
+        tokens: ArrayLike | None = None,
+        texts: Sequence[str] | None = None,
     ) -> None:
         self.scale = scale
         self.relevance: FloatArray = _vector("relevance", relevance, np.float64, "fiu")
@@ -49,13 +56,19 @@ class CandidatePool:
         self.matched: BoolArray = (
             np.ones(n, np.bool_) if matched is None else _vector("matched", matched, np.bool_, "biuf")
         )
+        self.embeddings: FloatArray | None = None if embeddings is None else _matrix("embeddings", embeddings)
+        self.tokens: IntArray | None = None if tokens is None else _vector("tokens", tokens, np.intp, "iuf")
+        self.texts: Sequence[str] | None = texts
         if not np.isfinite(self.relevance).all():
             raise InvalidInputError("relevance", "must be finite numbers")
-        for argument, values in (("bins", self.bins), ("matched", self.matched)):
-            if len(values) != n:
+        for argument in ("bins", "matched", "embeddings", "tokens", "texts"):
+            values = getattr(self, argument)
+            if values is not None and len(values) != n:
                 raise InvalidInputError(argument, f"{n} values are needed, got {len(values)}")
         if n and (self.bins.min() < -1 or self.bins.max() >= scale.n_bins):
             raise InvalidInputError("bins", f"must lie in -1 .. {scale.n_bins - 1}")
+        if self.tokens is not None and n and self.tokens.min() < 0:
+            raise InvalidInputError("tokens", f"must not be negative, got {self.tokens.min()}")
 
     def __len__(self) -> int:
         return len(self.relevance)
@@ -63,15 +76,30 @@ class CandidatePool:
     def take(self, positions: IntArray) -> "CandidatePool":
         """The pool of some of these candidates, in the order given; shape of `positions`: (M,)."""
         part = copy(self)
-        part.__dict__.pop("by_relevance", None)
+        for derived in ("by_relevance", "unit_embeddings"):
+            part.__dict__.pop(derived, None)
         part.relevance, part.bins = self.relevance[positions], self.bins[positions]
         part.matched = self.matched[positions]
+        part.embeddings = None if self.embeddings is None else self.embeddings[positions]
+        part.tokens = None if self.tokens is None else self.tokens[positions]
+        part.texts = None if self.texts is None else [self.texts[p] for p in positions.tolist()]
         return part
 
     @cached_property
     def by_relevance(self) -> IntArray:
         """Positions from the most relevant down, equals in input order; shape (N,)."""
         return np.argsort(-self.relevance, kind="stable")
+
+    @cached_property
+    def unit_embeddings(self) -> FloatArray:
+        """The embeddings at length 1, shape (N, d); zero stays zero. Inner products are cosines."""
+        if self.embeddings is None:
+            raise InvalidInputError("embeddings", "are needed, and the pool has none")
+        peaks = np.abs(self.embeddings).max(axis=1, keepdims=True, initial=0.0)
+        scaled = np.divide(self.embeddings, peaks, out=np.zeros_like(self.embeddings), where=peaks > 0)
+        norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+        units: FloatArray = np.divide(scaled, norms, out=scaled, where=norms > 0)
+        return units
 
     def queues(self) -> list[list[int]]:
         """For each bin its candidates' positions, most relevant first; candidates of unknown bin are in none.
@@ -110,18 +138,37 @@ def _vector(argument: str, values: ArrayLike, dtype: type[np.generic], kinds: st
     return vector
 
 
+def _matrix(argument: str, values: ArrayLike) -> FloatArray:
+    try:
+        matrix = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(argument, f"must be vectors of one length ({error})") from error
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise InvalidInputError(argument, f"must be finite vectors of one length, got shape {matrix.shape}")
+    return matrix
+
+
 @dataclass(frozen=True, eq=False)
-class Blend:
-    """How a method trades relevance against its own aim.
+class Options:
+    """What a selector is told beside pool, target and k, once it is checked.
 
     Parameters
     ----------
-    weight : the papers' lambda, 0 .. 1; 1 is relevance alone.
-    relevance : normalised, shape (N,); ties are broken by the pool's own relevance all the same.
+    weight : the papers' lambda, 0 .. 1; 1 is relevance alone. 0 for a method without one.
+    relevance : normalised relevance of the eligible candidates, shape (N,), for methods that blend it. Ties are broken
+        by the pool's own relevance all the same.
+    redundancy_weight : how far novelty, not relevance alone, decides inside a bin, 0 .. 1.
+    token_budget : what the tokens of all chosen candidates may sum to, or None.
+    query : the question, for lexical methods.
+    seed : of whatever is random.
     """
 
     weight: float
     relevance: FloatArray
+    redundancy_weight: float = 0.0
+    token_budget: int | None = None
+    query: str = ""
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)

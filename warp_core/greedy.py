@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import inf
 from typing import Protocol
 
-from warp_core.candidates import Blend, CandidatePool
+from warp_core.candidates import CandidatePool, Options
 from warp_core.scale import OpinionScale
 from warp_core.target import TargetDistribution
 
@@ -31,8 +31,8 @@ class RunningCost(Protocol):
         """The document taken after the last `of_one_more` was of bin b."""
 
 
-def take_best(pool: CandidatePool, k: int, running: RunningCost, blend: Blend | None = None) -> list[int]:
-    """Take k candidates, each time the one with the lowest cost - blend.weight * blend.relevance.
+def take_best(pool: CandidatePool, k: int, running: RunningCost, options: Options | None = None) -> list[int]:
+    """Take k candidates, each time the one with the lowest cost - options.weight * options.relevance.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def take_best(pool: CandidatePool, k: int, running: RunningCost, blend: Blend | 
     queues = [queue[::-1] for queue in pool.queues()]  # the best last, so that taking it is a pop
     closed = [b for b, queue in enumerate(queues) if not queue]
     relevance = pool.relevance.tolist()
-    weight, blended = (blend.weight, blend.relevance.tolist()) if blend else (0.0, relevance)
+    weight, blended = (options.weight, options.relevance.tolist()) if options else (0.0, relevance)
 
     def front(b: int) -> tuple[float, int, int]:
         position = queues[b][-1]
@@ -59,7 +59,7 @@ def take_best(pool: CandidatePool, k: int, running: RunningCost, blend: Blend | 
     picked: list[int] = []
     for _ in range(min(k, sum(map(len, queues)))):
         cost = running.of_one_more()
-        if blend:
+        if options:
             cost = [c - weight * blended[f[1]] for c, f in zip(cost, fronts, strict=True)]
         for b in closed:
             cost[b] = inf

@@ -1,10 +1,12 @@
-"""The selectors, one algorithm a file, and `SELECTORS`, the only list of them."""
+"""The selectors, one family a file, and `SELECTORS`, the only list of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
+from warp_core import arguments
 from warp_core.candidates import CandidatePool, RelevanceNorm, Scope, Selection
 from warp_core.errors import InvalidInputError
 from warp_core.selectors.base import Selector
@@ -23,19 +25,36 @@ SELECTORS: Mapping[str, Selector] = MappingProxyType(
     }
 )
 
-__all__ = ["SELECTORS", "Selector", "reachable_w1", "select", "top_k", "w1_exact", "w1_minimizer", "w1_mmr"]
+__all__ = [
+    "SELECTORS",
+    "Choice",
+    "Selector",
+    "reachable_w1",
+    "select",
+    "select_many",
+    "top_k",
+    "w1_exact",
+    "w1_minimizer",
+    "w1_mmr",
+]
+
+
+class Choice(TypedDict, total=False):
+    """The keyword arguments of a selector; see `Selector.__call__`."""
+
+    relevance_weight: float | None
+    scope: Scope | None
+    rel_norm: RelevanceNorm | None
+    fill: bool
+    token_budget: int | None
+    min_gain: float | None
+    redundancy_weight: float
+    query: str
+    seed: int
 
 
 def select(
-    name: str,
-    pool: CandidatePool,
-    target: TargetDistribution | ArrayLike,
-    k: int,
-    *,
-    relevance_weight: float | None = None,
-    scope: Scope | None = None,
-    rel_norm: RelevanceNorm | None = None,
-    fill: bool = False,
+    name: str, pool: CandidatePool, target: TargetDistribution | ArrayLike, k: int, **choice: Unpack[Choice]
 ) -> Selection:
     """Choose k candidates with the selector of that name; see `Selector.__call__` for the arguments.
 
@@ -43,7 +62,23 @@ def select(
     ------
     InvalidInputError : no selector has that name, or as `Selector.__call__`.
     """
-    selector = SELECTORS.get(name)
-    if selector is None:
-        raise InvalidInputError("variant", f"must be one of {', '.join(SELECTORS)}, got {name!r}")
-    return selector(pool, target, k, relevance_weight=relevance_weight, scope=scope, rel_norm=rel_norm, fill=fill)
+    arguments.one_of("variant", name, SELECTORS)
+    return SELECTORS[name](pool, target, k, **choice)
+
+
+def select_many(
+    name: str,
+    pools: Sequence[CandidatePool],
+    targets: Sequence[TargetDistribution | ArrayLike],
+    k: int,
+    **choice: Unpack[Choice],
+) -> list[Selection]:
+    """`select` for many queries: one pool and one target each, in order.
+
+    Raises
+    ------
+    InvalidInputError : pools and targets differ in number, or as `select`.
+    """
+    if len(pools) != len(targets):
+        raise InvalidInputError("targets", f"{len(pools)} are needed, one a pool, got {len(targets)}")
+    return [select(name, pool, target, k, **choice) for pool, target in zip(pools, targets, strict=True)]

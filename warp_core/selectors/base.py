@@ -1,20 +1,20 @@
-"""What all selectors share: checks, scope, relevance normalisation, filling up. An algorithm is only its `pick`."""
+"""What all selectors share: checks, scope, normalisation, budget, early stop, filling up. A method is its `pick`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from warp_core import arguments
-from warp_core.candidates import Blend, CandidatePool, RelevanceNorm, Scope, Selection
+from warp_core.candidates import CandidatePool, Options, RelevanceNorm, Scope, Selection
 from warp_core.distributions import FloatArray, IntArray
 from warp_core.errors import InvalidInputError
 from warp_core.target import TargetDistribution
 
-Pick = Callable[[CandidatePool, TargetDistribution, int, Blend], list[int]]
-"""(eligible candidates, target, k, blend) -> positions among them, in selection order."""
+Pick = Callable[[CandidatePool, TargetDistribution, int, Options], list[int]]
+"""(eligible candidates, target, k, options) -> positions among them, in selection order."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Selector:
     relevance_weight : the papers' lambda (1 is relevance alone), or None for a method that has none.
     rel_norm : how relevance is scaled before the method blends it.
     needs_bins : whether candidates of unknown bin are ineligible.
+    needs : columns that the pool must have: `embeddings`, `texts`, `tokens`.
     """
 
     pick: Pick
@@ -35,6 +36,7 @@ class Selector:
     relevance_weight: float | None = None
     rel_norm: RelevanceNorm = "none"
     needs_bins: bool = True
+    needs: tuple[str, ...] = ()
 
     def __call__(
         self,
@@ -46,6 +48,11 @@ class Selector:
         scope: Scope | None = None,
         rel_norm: RelevanceNorm | None = None,
         fill: bool = False,
+        token_budget: int | None = None,
+        min_gain: float | None = None,
+        redundancy_weight: float = 0.0,
+        query: str = "",
+        seed: int = 0,
     ) -> Selection:
         """Choose k candidates.
 
@@ -57,7 +64,12 @@ class Selector:
         relevance_weight : 0 .. 1; left out, or for a method without one, the method's own.
         scope : `pool` or `entity`; left out, the method's own.
         rel_norm : `none`, `minmax` or `rank`; left out, the method's own.
-        fill : top up a selection shorter than k with the most relevant of the rest.
+        fill : top up a selection shorter than k with the most relevant of the rest, within the token budget.
+        token_budget : what the tokens of the chosen may sum to; candidates are taken whole or not at all.
+        min_gain : stop before the first document that lowers W1 by less than this (adaptive k: WARP, appendix C.3).
+        redundancy_weight : 0 .. 1; for the W1 selectors, how far novelty decides inside a bin.
+        query : the question, for lexical methods.
+        seed : of whatever is random.
 
         Returns
         -------
@@ -65,30 +77,95 @@ class Selector:
 
         Raises
         ------
-        InvalidInputError : an argument is out of range, or target and scale disagree on the bins.
+        InvalidInputError : an argument is out of range, a column is missing, or target and scale disagree on the bins.
         """
         aim = target if isinstance(target, TargetDistribution) else TargetDistribution.of_weights(target)
         if aim.n_bins != pool.scale.n_bins:
             raise InvalidInputError("target", f"{pool.scale.n_bins} weights are needed, got {aim.n_bins}")
         k = arguments.whole_number("k", k, 1)
-        weight = self._weight(relevance_weight)
-        blended = normalised(pool.relevance, self.rel_norm if rel_norm is None else rel_norm)
+        self._check_columns(pool, token_budget)
+        options = Options(
+            weight=self._weight(relevance_weight),
+            relevance=normalised(pool.relevance, self.rel_norm if rel_norm is None else rel_norm),
+            redundancy_weight=arguments.share("redundancy_weight", redundancy_weight),
+            token_budget=None if token_budget is None else arguments.whole_number("token_budget", token_budget, 0),
+            query=query,
+            seed=arguments.whole_number("seed", seed, 0),
+        )
+        if options.redundancy_weight:
+            _ = pool.unit_embeddings  # named here, rather than by whoever would miss them
         eligible = eligible_positions(pool, self.scope if scope is None else scope, self.needs_bins)
-        if eligible is None:
-            picked = self.pick(pool, aim, k, Blend(weight, blended))
-        else:
-            chosen = self.pick(pool.take(eligible), aim, k, Blend(weight, blended[eligible]))
-            picked = eligible[chosen].tolist()
-        if fill and len(picked) < k:
-            taken = set(picked)
-            rest = (position for position in pool.by_relevance.tolist() if position not in taken)
-            picked += [position for position, _ in zip(rest, range(k - len(picked)), strict=False)]
-        return Selection(np.array(picked, np.intp), pool, aim)
+        picked = self._picked(pool, aim, k, options, eligible)
+        if fill:
+            picked += _rest(pool, picked, k, options.token_budget)
+        selection = Selection(np.array(picked, np.intp), pool, aim)
+        return selection if min_gain is None else _stopped(selection, min_gain)
+
+    def _check_columns(self, pool: CandidatePool, token_budget: int | None) -> None:
+        needed = self.needs if token_budget is None else {*self.needs, "tokens"}
+        for column in needed:
+            if getattr(pool, column) is None:
+                raise InvalidInputError(column, "are needed, and the pool has none")
 
     def _weight(self, asked: float | None) -> float:
         own = self.relevance_weight
         weight = own if asked is None else arguments.share("relevance_weight", asked)
         return 0.0 if own is None or weight is None else weight
+
+    def _picked(
+        self, pool: CandidatePool, target: TargetDistribution, k: int, options: Options, eligible: IntArray | None
+    ) -> list[int]:
+        """Picks among the eligible positions (all, when None), within the token budget.
+
+        A pick that does not fit is struck out with all others that are as large, and the method runs again: what it
+        took before stays, since those were not chosen then either, and what comes after is chosen knowing the list.
+        """
+        while True:
+            if eligible is None:
+                picked = self.pick(pool, target, k, options)
+            else:
+                part = replace(options, relevance=options.relevance[eligible])
+                picked = eligible[self.pick(pool.take(eligible), target, k, part)].tolist()
+            fits = _fitting(pool, picked, options.token_budget)
+            if fits == len(picked):
+                return picked
+            assert pool.tokens is not None and options.token_budget is not None  # noqa: S101, PT018 - else all fit
+            left = options.token_budget - int(pool.tokens[picked[:fits]].sum())
+            keep = pool.tokens <= left
+            keep[picked[:fits]] = True
+            eligible = np.flatnonzero(keep) if eligible is None else eligible[keep[eligible]]
+
+
+def _fitting(pool: CandidatePool, picked: Sequence[int], token_budget: int | None) -> int:
+    """How many of the first picks fit the budget."""
+    if token_budget is None or pool.tokens is None:
+        return len(picked)
+    return int(np.searchsorted(np.cumsum(pool.tokens[picked]), token_budget, side="right"))
+
+
+def _rest(pool: CandidatePool, picked: Sequence[int], k: int, token_budget: int | None) -> list[int]:
+    """The most relevant candidates that are not picked, as many as k and the token budget still allow."""
+    taken = set(picked)
+    tokens = np.zeros(len(pool), np.intp) if pool.tokens is None or token_budget is None else pool.tokens
+    left = (token_budget or 0) - int(tokens[list(picked)].sum())
+    rest: list[int] = []
+    for position in pool.by_relevance.tolist():
+        if len(picked) + len(rest) == k:
+            break
+        if position not in taken and (token_budget is None or tokens[position] <= left):
+            rest.append(position)
+            left -= int(tokens[position])
+    return rest
+
+
+def _stopped(selection: Selection, min_gain: float) -> Selection:
+    """The selection up to the last document before one that lowers W1 by less than `min_gain`."""
+    arguments.number_between("min_gain", min_gain, 0, selection.pool.scale.range)
+    path = selection.w1_after
+    for n in range(1, len(path)):
+        if not path[n - 1] - path[n] >= min_gain:
+            return Selection(selection.indices[:n], selection.pool, selection.target)
+    return selection
 
 
 def eligible_positions(pool: CandidatePool, scope: Scope, needs_bins: bool = True) -> IntArray | None:

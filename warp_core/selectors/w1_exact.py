@@ -11,7 +11,7 @@ For relevance weight 0 the order is lexicographic (W1, then relevance): incremen
 
 import numpy as np
 
-from warp_core.candidates import Blend, CandidatePool, Scope
+from warp_core.candidates import CandidatePool, Options, Scope
 from warp_core.greedy import TransportCost, take_best
 from warp_core.selectors.base import Selector, eligible_positions
 from warp_core.target import TargetDistribution
@@ -21,18 +21,18 @@ Increment = tuple[float, float, int]
 """(cost, -relevance, position) of one document more."""
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, blend: Blend) -> list[int]:
-    chosen = np.array(sorted(best_set(pool, target, k, blend)), np.intp)
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
+    chosen = np.array(sorted(best_set(pool, target, k, options)), np.intp)
     # In the order in which the minimizer would take the chosen ones, so that prefixes are good selections too.
     order = take_best(pool.take(chosen), k, TransportCost(target, pool.scale))
     picked: list[int] = chosen[order].tolist()
     return picked
 
 
-def best_set(pool: CandidatePool, target: TargetDistribution, k: int, blend: Blend | None = None) -> list[int]:
+def best_set(pool: CandidatePool, target: TargetDistribution, k: int, options: Options | None = None) -> list[int]:
     """Positions of the k candidates of known bin that minimise (1 - w) * W1 / range - w * mean(relevance).
 
-    With w = 0, or no blend: minimum W1, then maximum total relevance. In no particular order.
+    With w = 0, or no options: minimum W1, then maximum total relevance. In no particular order.
     O(N log N + n_bins * k log k).
     """
     queues = [queue[:k] for queue in pool.queues()]
@@ -41,10 +41,10 @@ def best_set(pool: CandidatePool, target: TargetDistribution, k: int, blend: Ble
     transport: float = 1  # kept whole when relevance has no weight: whole numbers compare exactly
     reward: float = 0
     relevance = pool.relevance.tolist()
-    blended = relevance if blend is None else blend.relevance.tolist()
-    if blend is not None and blend.weight and size:
-        transport = (1 - blend.weight) * unit / (pool.scale.range * size * total)
-        reward = blend.weight / size
+    blended = relevance if options is None else options.relevance.tolist()
+    if options is not None and options.weight and size:
+        transport = (1 - options.weight) * unit / (pool.scale.range * size * total)
+        reward = options.weight / size
     best: list[Increment] = []
     for b, queue in enumerate(queues):
         own = [(-reward * blended[p] if reward else 0, -relevance[p], p) for p in queue]

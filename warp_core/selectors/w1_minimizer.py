@@ -1,12 +1,12 @@
 """W1 Minimizer (WARP, algorithm 1)."""
 
-from warp_core.candidates import Blend, CandidatePool
+from warp_core.candidates import CandidatePool, Options
 from warp_core.greedy import TransportCost, take_best
 from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, _blend: Blend) -> list[int]:
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, _options: Options) -> list[int]:
     return take_best(pool, k, TransportCost(target, pool.scale))
 
 

@@ -1,6 +1,6 @@
 """W1-MMR (WARP, algorithm 4)."""
 
-from warp_core.candidates import Blend, CandidatePool
+from warp_core.candidates import CandidatePool, Options
 from warp_core.greedy import TIE, TransportCost, take_best
 from warp_core.scale import OpinionScale
 from warp_core.selectors.base import Selector
@@ -8,9 +8,9 @@ from warp_core.target import TargetDistribution
 from warp_core.transport import w1_of_counts
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, blend: Blend) -> list[int]:
-    running = _RelativeGain(target, pool.scale, 1 - blend.weight)
-    return take_best(pool, k, running, blend)
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
+    running = _RelativeGain(target, pool.scale, 1 - options.weight)
+    return take_best(pool, k, running, options)
 
 
 class _RelativeGain:

@@ -45,6 +45,7 @@ def test_other_names_are_refused_by_argument_and_reason(check, name: str, detail
         ("  Room\t\n Service\u00a0\u3000", "room service"),
         ("C++", "c++"),
         ("\u1e9e", "ss"),
+        ("5\u3392", "5mhz"),
         ("\u01f0", "\u01f0"),
         ("J\u030c\u0323", "\u01f0\u0323"),
     ],

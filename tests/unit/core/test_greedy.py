@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from warp_core import CandidatePool, OpinionScale, TargetDistribution
-from warp_core.candidates import Blend
+from warp_core.candidates import Options
 from warp_core.greedy import TIE, TransportCost, take_best
 
 THREE = OpinionScale((0, 1, 2))
@@ -51,7 +51,7 @@ def test_equals_go_in_input_order(bins):
 def test_relevance_counts_by_its_weight():
     # cost - 0.5 * relevance: 0 - 0.05 against 0.3 - 0.45
     two = pool([0.1, 0.9], [0, 1])
-    assert take_best(two, 2, SteadyCost([0, 0.3, 0]), Blend(0.5, two.relevance)) == [1, 0]
+    assert take_best(two, 2, SteadyCost([0, 0.3, 0]), Options(0.5, two.relevance)) == [1, 0]
     assert take_best(two, 2, SteadyCost([0, 0.3, 0])) == [0, 1]
 
 
