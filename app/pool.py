@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.encoder import Encoder, unit
 from app.errors import InvalidRequestError, pointing_at
@@ -14,6 +15,15 @@ from app.store.base import Labels, Lookup, Vector
 from warp_core import CandidatePool, OpinionScale
 
 UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What only some selectors need; each has an entry a candidate."""
+
+    embeddings: NDArray[np.float64] | None = None
+    tokens: list[int] | None = None
+    texts: list[str] | None = None
 
 
 @dataclass
@@ -41,9 +51,18 @@ class Pool:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def in_core(self, scale: OpinionScale) -> CandidatePool:
-        """What the selectors see."""
-        return CandidatePool(self.relevance, self.bins, np.array(self.matched, np.bool_), scale)
+    def in_core(self, scale: OpinionScale, columns: Columns | None = None) -> CandidatePool:
+        """What the selectors see; `columns` are those that not every selector needs."""
+        more = columns or Columns()
+        return CandidatePool(
+            self.relevance,
+            self.bins,
+            np.array(self.matched, np.bool_),
+            scale,
+            embeddings=more.embeddings,
+            tokens=more.tokens,
+            texts=more.texts,
+        )
 
     def take(self, positions: Sequence[int]) -> "Pool":
         """Some of the candidates, in the order given."""

@@ -11,10 +11,11 @@ from typing import cast
 from app import expansion
 from app.answer import Outcome, answer_to
 from app.clock import Stopwatch
+from app.columns import columns_of
 from app.entities import entity_in
 from app.errors import InvalidRequestError, escaped, pointing_at
 from app.names import checked_name, entity_key
-from app.pool import Pool, checked_candidates, pool_of_request, stored_label, without_duplicates
+from app.pool import Columns, Pool, checked_candidates, pool_of_request, stored_label, without_duplicates
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import Lookup, StoredDocument
@@ -32,6 +33,8 @@ from warp_core import (
 from warp_core.policy import Expansion
 
 AUTO = "auto"
+MIN_GAIN = 0.5
+"""With adaptive_k, a document has to lower W1 by this much (WARP, appendix C.3)."""
 POOL_SIZE = 200
 """Documents that /search retrieves when the request does not say (the papers' N)."""
 
@@ -153,13 +156,14 @@ class _Run:
         with watch.stage("target"):
             target = self._target()
         given = pool.in_core(self.scale)
-        em_attainable = attainable_em(given, request.k)
+        em_attainable = attainable_em(pool.matched, request.k)
         deficit = self._deficit(given, target)
         expansion_name, reason = self._expansion(em_attainable, bool(deficit))
         with watch.stage("expansion"):
             widened = await self._expanded(pool, expansion_name, deficit)
-        core = given if widened is pool else widened.in_core(self.scale)
-        variant, why = self._variant(attainable_em(core, request.k))
+        variant, why = self._variant(attainable_em(widened.matched, request.k))
+        columns = await self._columns(widened, candidates, variant)
+        core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
         with watch.stage("rerank"):
             chosen = select(
                 variant,
@@ -170,6 +174,11 @@ class _Run:
                 scope=request.scope,
                 rel_norm=request.rel_norm,
                 fill=request.fill,
+                token_budget=request.token_budget,
+                min_gain=_min_gain(request.adaptive_k),
+                redundancy_weight=request.redundancy_weight,
+                query=request.query or "",
+                seed=request.seed,
             )
         if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
             self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
@@ -247,11 +256,30 @@ class _Run:
             chosen = expansion.entity_gated(found, self.scale, self.request.k)
         return expansion.widened(pool, found, chosen, index) if len(chosen) else pool
 
+    async def _columns(self, pool: Pool, candidates: Sequence[CandidateInput], variant: str) -> Columns | None:
+        """What this choice needs beyond relevance and bins; None when that is nothing."""
+        needs = set(SELECTORS[variant].needs)
+        if self.request.redundancy_weight:
+            needs.add("embeddings")
+        if self.request.token_budget is not None:
+            needs.add("tokens")
+        if not needs:
+            return None
+        resources, collection = self.resources, self.request.collection
+        index = resources.index[collection]
+        return await columns_of(pool, candidates, needs, collection, resources.store, index, resources.encoder)
+
     async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
         """The chosen documents that the request did not bring itself."""
         from_store = isinstance(self.request, SearchRequest)
         names = [name for i in chosen if (name := pool.ids[i]) is not None and (from_store or pool.indices[i] is None)]
         return await self.resources.store.documents(self.request.collection, names) if names else {}
+
+
+def _min_gain(adaptive_k: bool | float) -> float | None:
+    if adaptive_k is True:
+        return MIN_GAIN
+    return None if adaptive_k is False else adaptive_k
 
 
 def _given_target(distribution: Mapping[str, float], scale: OpinionScale) -> TargetDistribution:

@@ -70,6 +70,10 @@ class Ask(Strict, kw_only=True):
     relevance_weight: Share | None = None
     rel_norm: Literal["none", "minmax", "rank"] | None = None
     fill: bool = False
+    token_budget: Annotated[int, Meta(ge=0)] | None = None
+    adaptive_k: bool | Annotated[float, Meta(ge=0)] = False
+    redundancy_weight: Share = 0.0
+    seed: Annotated[int, Meta(ge=0)] = 0
     explain: bool = False
 
 

@@ -5,11 +5,12 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from warp_core import arguments
 from warp_core.distributions import BoolArray, FloatArray, IntArray
 from warp_core.errors import InvalidInputError
 from warp_core.scale import SENTIMENT_INTENSITY, OpinionScale
@@ -18,6 +19,9 @@ from warp_core.transport import w1_of_counts, w1_of_prefixes
 
 Scope = Literal["pool", "entity"]
 RelevanceNorm = Literal["none", "minmax", "rank"]
+
+_SMALL = 1000
+"""Up to this many candidates more than needed, sorting all is quicker than finding those that are needed."""
 
 
 class CandidatePool:
@@ -101,14 +105,41 @@ class CandidatePool:
         units: FloatArray = np.divide(scaled, norms, out=scaled, where=norms > 0)
         return units
 
-    def queues(self) -> list[list[int]]:
-        """For each bin its candidates' positions, most relevant first; candidates of unknown bin are in none.
+    def queue_order(self, k: int) -> tuple[IntArray, IntArray]:
+        """Positions by bin, inside a bin most relevant first and equals in input order, and where the bins end.
 
-        Inside one bin every candidate moves the distribution alike, so a selector only ever needs the front.
+        Inside one bin every candidate moves the distribution alike, so no selection of k needs more than the k most
+        relevant of each: the others, and those of unknown bin, are left out.
+
+        Returns
+        -------
+        order : shape (M,), M <= min(N, k * n_bins).
+        ends : shape (n_bins + 1,); bin b is order[ends[b]:ends[b + 1]].
         """
-        order: list[int] = np.lexsort((-self.relevance, self.bins)).tolist()
-        ends: list[int] = np.bincount(self.bins + 1, minlength=self.scale.n_bins + 1).cumsum().tolist()
-        return [order[start:end] for start, end in pairwise(ends)]
+        bins, n_bins = self.bins, self.scale.n_bins
+        if len(self) > _SMALL + 2 * k * n_bins:
+            contenders = np.concatenate([self._most_relevant(b, k) for b in range(n_bins)])
+            order = contenders[np.lexsort((-self.relevance[contenders], bins[contenders]))]
+            return order, _ends(bins[order], n_bins)
+        order = np.lexsort((-self.relevance, bins))
+        ends = _ends(bins, n_bins)
+        return order[ends[0] :], ends - ends[0]
+
+    def _most_relevant(self, b: int, k: int) -> IntArray:
+        """Positions of a bin's k most relevant candidates, of equals the earliest, in input order."""
+        members = np.flatnonzero(self.bins == b)
+        if len(members) <= k:
+            return members
+        relevance = self.relevance[members]
+        least = np.partition(relevance, len(members) - k)[len(members) - k]
+        above, equal = members[relevance > least], members[relevance == least]
+        return np.sort(np.concatenate([above, equal[: k - len(above)]]))
+
+    def queues(self, k: int) -> list[list[int]]:
+        """`queue_order` as one list a bin."""
+        order, ends = self.queue_order(k)
+        listed = order.tolist()
+        return [listed[start:end] for start, end in pairwise(ends.tolist())]
 
     def counts(self, positions: Sequence[int] | IntArray | None = None, *, matched_only: bool = False) -> list[int]:
         """Documents in each bin among `positions` (all, when left out); unknown bins count nowhere."""
@@ -117,6 +148,26 @@ class CandidatePool:
             bins = bins[self.matched if positions is None else self.matched[positions]]
         counted: list[int] = np.bincount(bins + 1, minlength=self.scale.n_bins + 1)[1:].tolist()
         return counted
+
+
+def normalised(relevance: FloatArray, rel_norm: RelevanceNorm) -> FloatArray:
+    """Relevance, shape (N,), as given (`none`), stretched to 0 .. 1 (`minmax`), or by rank in 0 .. 1 (`rank`).
+
+    Equal relevances stay equal; a constant one becomes 0.
+
+    Raises
+    ------
+    InvalidInputError : no such normalisation.
+    """
+    arguments.one_of("rel_norm", rel_norm, get_args(RelevanceNorm))
+    if rel_norm == "none" or not len(relevance):
+        return relevance
+    if rel_norm == "rank":
+        relevance = np.unique(relevance, return_inverse=True)[1].astype(np.float64)
+    low, high = relevance.min(), relevance.max()
+    spread = high / 2 - low / 2  # halved first: the spread of two finite numbers may not be finite
+    stretched: FloatArray = (relevance / 2 - low / 2) / (spread if spread > 0 else 1.0)
+    return stretched
 
 
 def _vector(argument: str, values: ArrayLike, dtype: type[np.generic], kinds: str) -> NDArray[Any]:
@@ -136,6 +187,11 @@ def _vector(argument: str, values: ArrayLike, dtype: type[np.generic], kinds: st
     if dtype is not np.float64 and vector is not array and (vector != array).any():
         raise InvalidInputError(argument, "must be whole numbers; a match is true or false")
     return vector
+
+
+def _ends(bins: IntArray, n_bins: int) -> IntArray:
+    """How many entries lie in a bin below each of 0 .. n_bins; shape (n_bins + 1,)."""
+    return np.bincount(bins + 1, minlength=n_bins + 1).cumsum()
 
 
 def _matrix(argument: str, values: ArrayLike) -> FloatArray:

@@ -4,11 +4,14 @@ Inside a bin all candidates move the distribution alike, so only the most releva
 compares n_bins fronts instead of N candidates, with the same outcome as the papers' loops over the whole pool.
 """
 
+from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
 from typing import Protocol
 
-from warp_core.candidates import CandidatePool, Options
+import numpy as np
+
+from warp_core.candidates import CandidatePool, Options, normalised
 from warp_core.scale import OpinionScale
 from warp_core.target import TargetDistribution
 
@@ -31,12 +34,15 @@ class RunningCost(Protocol):
         """The document taken after the last `of_one_more` was of bin b."""
 
 
-def take_best(pool: CandidatePool, k: int, running: RunningCost, options: Options | None = None) -> list[int]:
-    """Take k candidates, each time the one with the lowest cost - options.weight * options.relevance.
+def take_best(
+    pool: CandidatePool, k: int, running: RunningCost, options: Options, room: Sequence[int] | None = None
+) -> list[int]:
+    """Take k candidates, each time the one with the lowest cost - weight * relevance (both from `options`).
 
     Parameters
     ----------
     running : the cost of a list that is still empty.
+    room : how many candidates each bin may give, length n_bins; no limit when left out.
 
     Returns
     -------
@@ -44,38 +50,87 @@ def take_best(pool: CandidatePool, k: int, running: RunningCost, options: Option
 
     Notes
     -----
-    O(N log N + k * n_bins).
+    O(N log N + k * n_bins); with a redundancy weight O(k * N * d).
     """
-    queues = [queue[::-1] for queue in pool.queues()]  # the best last, so that taking it is a pop
-    closed = [b for b, queue in enumerate(queues) if not queue]
-    relevance = pool.relevance.tolist()
-    weight, blended = (options.weight, options.relevance.tolist()) if options else (0.0, relevance)
-
-    def front(b: int) -> tuple[float, int, int]:
-        position = queues[b][-1]
-        return -relevance[position], position, b  # sorts as the tie rule wants
-
-    fronts = [front(b) if queue else (0.0, -1, b) for b, queue in enumerate(queues)]
+    fronts = NovelFronts(pool, k, options) if options.redundancy_weight else Fronts(pool, k)
+    left = [k] * pool.scale.n_bins if room is None else list(room)
+    closed = [b for b, size in enumerate(fronts.sizes) if not min(size, left[b])]
+    weight, blended = options.weight, options.relevance.tolist()
     picked: list[int] = []
-    for _ in range(min(k, sum(map(len, queues)))):
+    while len(closed) < len(left) and len(picked) < k:
         cost = running.of_one_more()
-        if options:
-            cost = [c - weight * blended[f[1]] for c, f in zip(cost, fronts, strict=True)]
+        if weight:
+            cost = [c - weight * blended[f[1]] for c, f in zip(cost, fronts.best, strict=True)]
         for b in closed:
             cost[b] = inf
         if running.tie:
             lowest = min(cost)
             within = lowest + running.tie
             cost = [lowest if c <= within else c for c in cost]
-        _, (_, position, b) = min(zip(cost, fronts, strict=True))
-        picked.append(position)
+        _, (_, _, b) = min(zip(cost, fronts.best, strict=True))
+        picked.append(fronts.take(b))
         running.add(b)
-        queues[b].pop()
-        if queues[b]:
-            fronts[b] = front(b)
-        else:
+        left[b] -= 1
+        if not min(left[b], fronts.sizes[b]):
             closed.append(b)
     return picked
+
+
+Front = tuple[float, int, int]
+"""(-relevance, position, bin) of a bin's best candidate: sorts as the tie rule wants."""
+
+
+class Fronts:
+    """The best remaining candidate of each bin: the most relevant, of equals the earliest.
+
+    `best`: one a bin; of an emptied bin it means nothing. `sizes`: how many each bin has left.
+    """
+
+    def __init__(self, pool: CandidatePool, k: int) -> None:
+        self._relevance = pool.relevance.tolist()
+        self._queues = [queue[::-1] for queue in pool.queues(k)]  # the best last, so that taking it is a pop
+        self.sizes = [len(queue) for queue in self._queues]
+        self.best: list[Front] = [self._front(b) for b in range(len(self._queues))]
+
+    def _front(self, b: int) -> Front:
+        if not self._queues[b]:
+            return 0.0, -1, b
+        position = self._queues[b][-1]
+        return -self._relevance[position], position, b
+
+    def take(self, b: int) -> int:
+        """Take the best of bin b, whose next one becomes the best; returns its position."""
+        position = self._queues[b].pop()
+        self.sizes[b] -= 1
+        self.best[b] = self._front(b)
+        return position
+
+
+class NovelFronts(Fronts):
+    """The same bins in the same order, but inside a bin relevance is traded against redundancy.
+
+    Taken is the candidate that maximises (1 - r) * relevance - r * (largest cosine to what is taken), with relevance
+    stretched to 0 .. 1 over the pool. `best` stays what it would be without, so that no W1 differs.
+    """
+
+    def __init__(self, pool: CandidatePool, k: int, options: Options) -> None:
+        super().__init__(pool, k)
+        self._pool = pool
+        self._weight = options.redundancy_weight
+        self._gain = (1 - self._weight) * normalised(pool.relevance, "minmax")
+        self._similarity = np.zeros(len(pool))
+        self._left = pool.bins.copy()  # -1 once taken
+
+    def take(self, b: int) -> int:
+        super().take(b)
+        members = np.flatnonzero(self._left == b)
+        score = self._gain[members] - self._weight * self._similarity[members]
+        tied = members[score >= score.max() - TIE]
+        position = int(tied[np.argmax(self._pool.relevance[tied])])
+        self._left[position] = -1
+        units = self._pool.unit_embeddings
+        np.maximum(self._similarity, units @ units[position], out=self._similarity)
+        return position
 
 
 class TransportCost:

@@ -4,10 +4,11 @@ One number decides: the attainable entity match, the EM that filtering could rea
 domains with the same top-k EM of which one is dense and one sparse; what differs is what filtering reaches.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from warp_core.candidates import CandidatePool
+from warp_core.distributions import BoolArray
 
 Expansion = Literal["none", "entity_gated", "adaptive"]
 
@@ -43,6 +44,12 @@ class Policy:
         return self.sparse_variant, f"{self.sparse_variant} since it is sparse (attainable EM {em_attainable:.2f})"
 
 
-def attainable_em(pool: CandidatePool, k: int) -> float:
-    """The EM that filtering could reach: min(1, entity-matched in the pool / k)."""
-    return min(1.0, int(pool.matched.sum()) / k)
+def attainable_em(matched: Sequence[bool] | BoolArray, k: int) -> float:
+    """The EM that filtering could reach: min(1, entity-matched in the pool / k).
+
+    Parameters
+    ----------
+    matched : whether each candidate of the pool matches the entity, shape (N,).
+    k : at least 1.
+    """
+    return min(1.0, sum(matched) / k)

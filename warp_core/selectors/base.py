@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from warp_core import arguments
-from warp_core.candidates import CandidatePool, Options, RelevanceNorm, Scope, Selection
-from warp_core.distributions import FloatArray, IntArray
+from warp_core.candidates import CandidatePool, Options, RelevanceNorm, Scope, Selection, normalised
+from warp_core.distributions import IntArray
 from warp_core.errors import InvalidInputError
 from warp_core.target import TargetDistribution
 
@@ -180,23 +180,3 @@ def eligible_positions(pool: CandidatePool, scope: Scope, needs_bins: bool = Tru
     if needs_bins:
         mask = mask & (pool.bins >= 0)
     return None if mask.all() else np.flatnonzero(mask)
-
-
-def normalised(relevance: FloatArray, rel_norm: RelevanceNorm) -> FloatArray:
-    """Relevance, shape (N,), as given (`none`), stretched to 0 .. 1 (`minmax`), or by rank in 0 .. 1 (`rank`).
-
-    Equal relevances stay equal; a constant one becomes 0.
-
-    Raises
-    ------
-    InvalidInputError : no such normalisation.
-    """
-    arguments.one_of("rel_norm", rel_norm, get_args(RelevanceNorm))
-    if rel_norm == "none" or not len(relevance):
-        return relevance
-    if rel_norm == "rank":
-        relevance = np.unique(relevance, return_inverse=True)[1].astype(np.float64)
-    low, high = relevance.min(), relevance.max()
-    spread = high / 2 - low / 2  # halved first: the spread of two finite numbers may not be finite
-    stretched: FloatArray = (relevance / 2 - low / 2) / (spread if spread > 0 else 1.0)
-    return stretched

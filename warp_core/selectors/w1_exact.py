@@ -9,40 +9,41 @@ order. Each increment carries its candidate, and the first C of them are the opt
 For relevance weight 0 the order is lexicographic (W1, then relevance): increments are (whole number, -relevance).
 """
 
-import numpy as np
+from dataclasses import replace
 
 from warp_core.candidates import CandidatePool, Options, Scope
 from warp_core.greedy import TransportCost, take_best
-from warp_core.selectors.base import Selector, eligible_positions
+from warp_core.native import Method, compiled
+from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
-from warp_core.transport import w1_of_counts
 
 Increment = tuple[float, float, int]
 """(cost, -relevance, position) of one document more."""
 
 
+@compiled(Method.W1_EXACT)
 def _pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
-    chosen = np.array(sorted(best_set(pool, target, k, options)), np.intp)
-    # In the order in which the minimizer would take the chosen ones, so that prefixes are good selections too.
-    order = take_best(pool.take(chosen), k, TransportCost(target, pool.scale))
-    picked: list[int] = chosen[order].tolist()
-    return picked
+    best = best_set(pool, target, k, options)
+    # In the order in which the minimizer would take from the same bins, so that prefixes are good selections too.
+    return take_best(
+        pool, len(best), TransportCost(target, pool.scale), replace(options, weight=0.0), pool.counts(best)
+    )
 
 
-def best_set(pool: CandidatePool, target: TargetDistribution, k: int, options: Options | None = None) -> list[int]:
+def best_set(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
     """Positions of the k candidates of known bin that minimise (1 - w) * W1 / range - w * mean(relevance).
 
-    With w = 0, or no options: minimum W1, then maximum total relevance. In no particular order.
+    With w = 0: minimum W1, then maximum total relevance. In no particular order.
     O(N log N + n_bins * k log k).
     """
-    queues = [queue[:k] for queue in pool.queues()]
+    queues = pool.queues(k)
     size = min(k, sum(map(len, queues)))
     total, unit = target.total, pool.scale.unit
     transport: float = 1  # kept whole when relevance has no weight: whole numbers compare exactly
     reward: float = 0
     relevance = pool.relevance.tolist()
-    blended = relevance if options is None else options.relevance.tolist()
-    if options is not None and options.weight and size:
+    blended = options.relevance.tolist()
+    if options.weight and size:
         transport = (1 - options.weight) * unit / (pool.scale.range * size * total)
         reward = options.weight / size
     best: list[Increment] = []
@@ -56,16 +57,14 @@ def best_set(pool: CandidatePool, target: TargetDistribution, k: int, options: O
     return [position for _, _, position in best]
 
 
+w1_exact = Selector(_pick, scope="entity", relevance_weight=0.0, rel_norm="none")
+"""Over all k-subsets of the eligible candidates: minimum W1, then maximum total relevance; or, with a relevance
+weight w above 0, minimum of (1 - w) * W1 / range - w * mean(relevance). Exact; O(N log N + n_bins * k log k)."""
+
+
 def reachable_w1(pool: CandidatePool, target: TargetDistribution, k: int, scope: Scope = "entity") -> float:
     """The lowest W1 that any k eligible candidates of known bin have, in scale units; nan when there are none.
 
     With fewer than k eligible: that of all of them.
     """
-    eligible = eligible_positions(pool, scope)
-    part = pool if eligible is None else pool.take(eligible)
-    return w1_of_counts(part.counts(best_set(part, target, k)), target, pool.scale)
-
-
-w1_exact = Selector(_pick, scope="entity", relevance_weight=0.0, rel_norm="none")
-"""Over all k-subsets of the eligible candidates: minimum W1, then maximum total relevance; or, with a relevance
-weight w above 0, minimum of (1 - w) * W1 / range - w * mean(relevance). Exact; O(N log N + n_bins * k log k)."""
+    return w1_exact(pool, target, k, scope=scope).w1

@@ -2,12 +2,14 @@
 
 from warp_core.candidates import CandidatePool, Options
 from warp_core.greedy import TransportCost, take_best
+from warp_core.native import Method, compiled
 from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
 
 
-def _pick(pool: CandidatePool, target: TargetDistribution, k: int, _options: Options) -> list[int]:
-    return take_best(pool, k, TransportCost(target, pool.scale))
+@compiled(Method.W1_MINIMIZER)
+def _pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
+    return take_best(pool, k, TransportCost(target, pool.scale), options)
 
 
 w1_minimizer = Selector(_pick, scope="entity")

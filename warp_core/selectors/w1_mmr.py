@@ -2,12 +2,14 @@
 
 from warp_core.candidates import CandidatePool, Options
 from warp_core.greedy import TIE, TransportCost, take_best
+from warp_core.native import Method, compiled
 from warp_core.scale import OpinionScale
 from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
 from warp_core.transport import w1_of_counts
 
 
+@compiled(Method.W1_MMR)
 def _pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
     running = _RelativeGain(target, pool.scale, 1 - options.weight)
     return take_best(pool, k, running, options)

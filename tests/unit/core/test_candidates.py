@@ -39,7 +39,7 @@ def test_a_pool_may_be_empty():
     pool = CandidatePool([], [])
     assert len(pool) == 0
     assert pool.by_relevance.tolist() == []
-    assert pool.queues() == [[]] * 7
+    assert pool.queues(9) == [[]] * 7
     assert pool.counts() == [0] * 7
 
 
@@ -73,7 +73,7 @@ def test_equal_relevances_keep_their_input_order(pool):
 
 
 def test_queues_hold_each_bin_most_relevant_first_and_no_unknown(pool):
-    assert pool.queues() == [[0, 2, 4], [], [], [], [], [], [1]]
+    assert pool.queues(9) == [[0, 2, 4], [], [], [], [], [], [1]]
 
 
 def test_counts_skip_unknown_bins(pool):

@@ -4,7 +4,8 @@ import pytest
 
 from warp_core import CandidatePool, OpinionScale, TargetDistribution
 from warp_core.candidates import Options
-from warp_core.greedy import TIE, TransportCost, take_best
+from warp_core.greedy import TIE, RunningCost, TransportCost
+from warp_core.greedy import take_best as take_best_with
 
 THREE = OpinionScale((0, 1, 2))
 
@@ -26,6 +27,10 @@ class SteadyCost:
 
 def pool(relevance: list[float], bins: list[int]) -> CandidatePool:
     return CandidatePool(relevance, bins, scale=THREE)
+
+
+def take_best(pool: CandidatePool, k: int, cost: RunningCost, weight: float = 0.0) -> list[int]:
+    return take_best_with(pool, k, cost, Options(weight, pool.relevance))
 
 
 def test_the_cheapest_bin_is_emptied_first_and_most_relevant_first():
@@ -51,7 +56,7 @@ def test_equals_go_in_input_order(bins):
 def test_relevance_counts_by_its_weight():
     # cost - 0.5 * relevance: 0 - 0.05 against 0.3 - 0.45
     two = pool([0.1, 0.9], [0, 1])
-    assert take_best(two, 2, SteadyCost([0, 0.3, 0]), Options(0.5, two.relevance)) == [1, 0]
+    assert take_best(two, 2, SteadyCost([0, 0.3, 0]), weight=0.5) == [1, 0]
     assert take_best(two, 2, SteadyCost([0, 0.3, 0])) == [0, 1]
 
 

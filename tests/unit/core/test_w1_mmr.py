@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from warp_core import CandidatePool, OpinionScale, TargetDistribution, w1_mmr
-from warp_core.selectors.base import normalised
+from warp_core.candidates import normalised
 
 ENDS = [1, 0, 0, 0, 0, 0, 1]
 RIGHT = [0, 0, 0, 0, 0, 0, 1]

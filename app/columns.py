@@ -1,0 +1,84 @@
+"""What some selectors need of every candidate beyond relevance and bin: embeddings, texts, token costs."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.encoder import Encoder
+from app.errors import InvalidRequestError
+from app.index import CollectionIndex
+from app.pool import Columns, Pool
+from app.schemas import CandidateInput
+from app.store.base import Store, StoredDocument
+
+CHARACTERS_A_TOKEN = 4
+"""A candidate that does not tell its tokens is taken to have one for every four characters, rounded up."""
+
+
+async def columns_of(
+    pool: Pool,
+    candidates: Sequence[CandidateInput],
+    needs: Collection[str],
+    collection: str,
+    store: Store,
+    index: CollectionIndex,
+    encoder: Encoder | None,
+) -> Columns:
+    """The needed columns (of `embeddings`, `tokens`, `texts`), from the request, else the index or store.
+
+    Raises
+    ------
+    InvalidRequestError : a candidate's embedding is not to be had, or they differ in length.
+    StoreUnavailableError : the store cannot be read.
+    """
+    if not needs:
+        return Columns()
+    brought = [candidates[i] if candidates and i is not None else None for i in pool.indices]
+    missing = [name for name, one in zip(pool.ids, brought, strict=True) if name and (one is None or one.text is None)]
+    stored = await store.documents(collection, missing) if missing else {}
+    texts = [_text(name, one, stored) for name, one in zip(pool.ids, brought, strict=True)]
+    return Columns(
+        await _embeddings(pool, brought, texts, index, encoder) if "embeddings" in needs else None,
+        [_tokens(one, text) for one, text in zip(brought, texts, strict=True)] if "tokens" in needs else None,
+        texts if "texts" in needs else None,
+    )
+
+
+def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[str, StoredDocument]) -> str:
+    if candidate is not None and candidate.text is not None:
+        return candidate.text
+    return stored[name].content.text if name in stored else ""
+
+
+def _tokens(candidate: CandidateInput | None, text: str) -> int:
+    if candidate is not None and candidate.tokens is not None:
+        return candidate.tokens
+    return -(-len(text) // CHARACTERS_A_TOKEN)
+
+
+async def _embeddings(
+    pool: Pool,
+    brought: Sequence[CandidateInput | None],
+    texts: Sequence[str],
+    index: CollectionIndex,
+    encoder: Encoder | None,
+) -> NDArray[np.float64]:
+    """The candidate's own, else the index's, else its text's; shape (N, d)."""
+    vectors: list[NDArray[np.float32] | list[float] | None] = [
+        one.embedding if one is not None and one.embedding else index.vector(name) if name is not None else None
+        for name, one in zip(pool.ids, brought, strict=True)
+    ]
+    without = [i for i, vector in enumerate(vectors) if vector is None]
+    if without and encoder and all(texts[i] for i in without):
+        for i, vector in zip(without, await encoder.encode([texts[i] for i in without]), strict=True):
+            vectors[i] = vector
+        without = []
+    if without:
+        raise InvalidRequestError.at(
+            "/variant", f"this choice compares embeddings, and {len(without)} of {len(pool)} candidates have none"
+        )
+    lengths = {len(vector) for vector in vectors if vector is not None}
+    if len(lengths) > 1:
+        raise InvalidRequestError.at("/candidates", f"embeddings differ in length: {sorted(lengths)}")
+    return np.array(vectors, np.float64).reshape(len(vectors), -1)

@@ -1,0 +1,71 @@
+"""The compiled form of a W1 selector chooses what the pure one does, to the last position."""
+
+import sysconfig
+from shutil import which
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warp_core import CandidatePool, OpinionScale, TargetDistribution, native, w1_exact, w1_minimizer, w1_mmr
+from warp_core.candidates import Options
+
+SCALES = (
+    OpinionScale((-30, -20, -10, 0, 10, 20, 30)),
+    OpinionScale((1, 2, 3.5, 7)),
+    OpinionScale((0, 1)),
+    OpinionScale(tuple(range(11))),
+)
+SELECTORS = pytest.mark.parametrize("selector", [w1_minimizer, w1_mmr, w1_exact])
+
+needs_compiled = pytest.mark.skipif(native._native is None, reason="warp_core was built without a compiler")
+
+
+@st.composite
+def problems(draw):
+    scale = draw(st.sampled_from(SCALES))
+    n = draw(st.integers(1, 60))
+    relevance = draw(st.lists(st.sampled_from((0, 0.25, 0.5, 1)) | st.floats(-9, 9), min_size=n, max_size=n))
+    bins = draw(st.lists(st.integers(-1, scale.n_bins - 1), min_size=n, max_size=n))
+    weights = draw(st.lists(st.integers(0, 40), min_size=scale.n_bins, max_size=scale.n_bins).filter(any))
+    target = draw(
+        st.sampled_from((TargetDistribution.of_counts(weights), TargetDistribution.of_weights(np.sqrt(weights))))
+    )
+    weight = draw(st.sampled_from((0, 0.2, 0.5, 1)))
+    return CandidatePool(relevance, bins, scale=scale), target, draw(st.integers(1, n)), weight
+
+
+@needs_compiled
+@SELECTORS
+@settings(deadline=None, max_examples=300)
+@given(problem=problems())
+def test_the_compiled_form_chooses_what_the_pure_one_does(selector, problem):
+    pool, target, k, weight = problem
+    options = Options(0 if selector.relevance_weight is None else weight, pool.relevance)
+    assert selector.pick(pool, target, k, options) == selector.pick.__wrapped__(pool, target, k, options)
+
+
+@needs_compiled
+@SELECTORS
+def test_they_agree_on_a_large_pool_where_only_the_most_relevant_are_looked_at(selector):
+    rng = np.random.default_rng(3)
+    pool = CandidatePool(rng.random(20_000).round(2), rng.integers(-1, 7, 20_000))
+    target, options = TargetDistribution.of_counts(rng.integers(1, 9, 7).tolist()), Options(0.0, pool.relevance)
+    assert selector.pick(pool, target, 50, options) == selector.pick.__wrapped__(pool, target, 50, options)
+
+
+@SELECTORS
+def test_numbers_too_large_for_the_compiled_form_are_left_to_the_pure_one(selector):
+    """Weights of 2^60: whole numbers that a double would round."""
+    pool = CandidatePool([0.5, 0.4, 0.3], [0, 0, 6])
+    target = TargetDistribution.of_counts([2**60 + 1, 0, 0, 0, 0, 0, 2**60 - 1])
+    options = Options(0.0, pool.relevance)
+    assert selector.pick(pool, target, 2, options) == selector.pick.__wrapped__(pool, target, 2, options) == [0, 2]
+
+
+def test_it_is_built_where_there_is_a_compiler():
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    if which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    assert native._native is not None

@@ -1,0 +1,21 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def choose(
+    mode: int,
+    relevance: NDArray[Any],
+    blended: NDArray[Any],
+    order: NDArray[Any],
+    ends: NDArray[Any],
+    aims: NDArray[Any],
+    gaps: NDArray[Any],
+    k: int,
+    weight: float,
+    unit: float,
+    scale_range: float,
+    tie: float,
+    transport: float,
+    reward: float,
+    /,
+) -> list[int]: ...
