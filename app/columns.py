@@ -48,7 +48,7 @@ async def columns_of(
 def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[str, StoredDocument]) -> str:
     if candidate is not None and candidate.text is not None:
         return candidate.text
-    return stored[name].content.text if name in stored else ""
+    return stored[name].content.text if name is not None and name in stored else ""
 
 
 def _tokens(candidate: CandidateInput | None, text: str) -> int:

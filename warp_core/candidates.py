@@ -97,7 +97,7 @@ class CandidatePool:
     @cached_property
     def unit_embeddings(self) -> FloatArray:
         """The embeddings at length 1, shape (N, d); zero stays zero. Inner products are cosines."""
-        if self.embeddings is None:
+        if self.embeddings is None:  # a selector that needs them has checked
             raise InvalidInputError("embeddings", "are needed, and the pool has none")
         peaks = np.abs(self.embeddings).max(axis=1, keepdims=True, initial=0.0)
         scaled = np.divide(self.embeddings, peaks, out=np.zeros_like(self.embeddings), where=peaks > 0)

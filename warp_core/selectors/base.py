@@ -29,6 +29,7 @@ class Selector:
     rel_norm : how relevance is scaled before the method blends it.
     needs_bins : whether candidates of unknown bin are ineligible.
     needs : columns that the pool must have: `embeddings`, `texts`, `tokens`.
+    has_redundancy_weight : whether novelty may decide inside a bin.
     """
 
     pick: Pick
@@ -37,6 +38,7 @@ class Selector:
     rel_norm: RelevanceNorm = "none"
     needs_bins: bool = True
     needs: tuple[str, ...] = ()
+    has_redundancy_weight: bool = False
 
     def __call__(
         self,
@@ -83,17 +85,18 @@ class Selector:
         if aim.n_bins != pool.scale.n_bins:
             raise InvalidInputError("target", f"{pool.scale.n_bins} weights are needed, got {aim.n_bins}")
         k = arguments.whole_number("k", k, 1)
-        self._check_columns(pool, token_budget)
+        redundancy_weight = arguments.share("redundancy_weight", redundancy_weight)
+        if redundancy_weight and not self.has_redundancy_weight:
+            raise InvalidInputError("redundancy_weight", "this method has none")
+        self._check_columns(pool, token_budget is not None, redundancy_weight > 0)
         options = Options(
             weight=self._weight(relevance_weight),
             relevance=normalised(pool.relevance, self.rel_norm if rel_norm is None else rel_norm),
-            redundancy_weight=arguments.share("redundancy_weight", redundancy_weight),
+            redundancy_weight=redundancy_weight,
             token_budget=None if token_budget is None else arguments.whole_number("token_budget", token_budget, 0),
             query=query,
             seed=arguments.whole_number("seed", seed, 0),
         )
-        if options.redundancy_weight:
-            _ = pool.unit_embeddings  # named here, rather than by whoever would miss them
         eligible = eligible_positions(pool, self.scope if scope is None else scope, self.needs_bins)
         picked = self._picked(pool, aim, k, options, eligible)
         if fill:
@@ -101,9 +104,8 @@ class Selector:
         selection = Selection(np.array(picked, np.intp), pool, aim)
         return selection if min_gain is None else _stopped(selection, min_gain)
 
-    def _check_columns(self, pool: CandidatePool, token_budget: int | None) -> None:
-        needed = self.needs if token_budget is None else {*self.needs, "tokens"}
-        for column in needed:
+    def _check_columns(self, pool: CandidatePool, budgeted: bool, novel: bool) -> None:
+        for column in (*self.needs, *(["tokens"] * budgeted), *(["embeddings"] * novel)):
             if getattr(pool, column) is None:
                 raise InvalidInputError(column, "are needed, and the pool has none")
 

@@ -57,7 +57,7 @@ def best_set(pool: CandidatePool, target: TargetDistribution, k: int, options: O
     return [position for _, _, position in best]
 
 
-w1_exact = Selector(_pick, scope="entity", relevance_weight=0.0, rel_norm="none")
+w1_exact = Selector(_pick, scope="entity", relevance_weight=0.0, rel_norm="none", has_redundancy_weight=True)
 """Over all k-subsets of the eligible candidates: minimum W1, then maximum total relevance; or, with a relevance
 weight w above 0, minimum of (1 - w) * W1 / range - w * mean(relevance). Exact; O(N log N + n_bins * k log k)."""
 

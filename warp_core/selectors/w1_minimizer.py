@@ -12,7 +12,7 @@ def _pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Opti
     return take_best(pool, k, TransportCost(target, pool.scale), options)
 
 
-w1_minimizer = Selector(_pick, scope="entity")
+w1_minimizer = Selector(_pick, scope="entity", has_redundancy_weight=True)
 """Entity-matched candidates only; each step adds the one whose addition gives the smallest W1 to the target.
 
 The same output as the literal algorithm, in O(N log N + k * n_bins) instead of O(N * k * n_bins).

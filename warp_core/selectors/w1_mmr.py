@@ -35,7 +35,7 @@ class _RelativeGain:
         self._transport.add(b)
 
 
-w1_mmr = Selector(_pick, relevance_weight=0.5, rel_norm="minmax")
+w1_mmr = Selector(_pick, relevance_weight=0.5, rel_norm="minmax", has_redundancy_weight=True)
 """The whole pool; each step maximises lambda * relevance + (1 - lambda) * (W1_cur - W1_new) / W1_cur.
 
 W1_cur of the empty selection is the scale's range; one under 1e-9 counts as 1e-9. O(N log N + k * n_bins).

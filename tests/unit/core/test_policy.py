@@ -9,11 +9,11 @@ from warp_core import CandidatePool, Policy, attainable_em
 )
 def test_attainable_em_is_matched_over_k_at_most_one(n_matched, k, em):
     pool = CandidatePool([1] * 40, [0] * 40, [d < n_matched for d in range(40)])
-    assert attainable_em(pool, k) == em
+    assert attainable_em(pool.matched, k) == em
 
 
 def test_an_empty_pool_attains_nothing():
-    assert attainable_em(CandidatePool([], []), 5) == 0
+    assert attainable_em([], 5) == 0
 
 
 @pytest.mark.parametrize(

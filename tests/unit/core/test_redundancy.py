@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warp_core import CandidatePool, InvalidInputError, TargetDistribution, w1_exact, w1_minimizer, w1_mmr
+from warp_core import CandidatePool, InvalidInputError, TargetDistribution, top_k, w1_exact, w1_minimizer, w1_mmr
 
 ONE_BIN = TargetDistribution.of_counts([0, 0, 0, 0, 0, 0, 1])
 W1_SELECTORS = pytest.mark.parametrize("selector", [w1_minimizer, w1_mmr, w1_exact])
@@ -47,3 +47,9 @@ def test_w1_is_what_it_is_without(selector, seed, n, k, weight):
     plain, novel = selector(pool, target, k), selector(pool, target, k, redundancy_weight=weight)
     assert (len(novel), len(set(novel.indices.tolist()))) == (len(plain), len(plain))
     assert sorted(pool.bins[novel.indices]) == sorted(pool.bins[plain.indices])
+
+
+def test_a_method_without_it_refuses_it():
+    with pytest.raises(InvalidInputError) as caught:
+        top_k(twins(), ONE_BIN, 2, redundancy_weight=0.5)
+    assert caught.value.argument == "redundancy_weight"
