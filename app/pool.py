@@ -16,6 +16,9 @@ from warp_core import CandidatePool, OpinionScale
 
 UNKNOWN = -1
 
+Score = tuple[float, float]
+"""As it is shown, and as relevance: higher is better."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -100,22 +103,20 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
     return candidates
 
 
-async def pool_of_request(
-    request: RerankRequest,
-    candidates: Sequence[CandidateInput],
-    entity: str | None,
-    lookup: Lookup,
-    encoder: Encoder | None,
+def pool_of_request(
+    candidates: Sequence[CandidateInput], scores: Sequence[Score], entity: str | None, lookup: Lookup
 ) -> Pool:
     """The pool of the candidates that a request brought.
 
+    Parameters
+    ----------
+    scores : as shown, and turned so that higher is better; one pair a candidate.
+
     Raises
     ------
-    InvalidRequestError : a label is off the scale, or an embedding has the wrong length.
+    InvalidRequestError : a label is off the scale.
     """
     scale = lookup.settings.scale
-    scores, query_vector = await _scores(request, candidates, encoder)
-    relevance = [-s for s in scores] if request.score_kind == "distance" else scores
     labelled = [
         _label(c, entity, scale, lookup.labels.get(c.id) if c.id is not None else None, f"/candidates/{i}")
         for i, c in enumerate(candidates)
@@ -123,11 +124,10 @@ async def pool_of_request(
     return Pool(
         [c.id for c in candidates],
         list(range(len(candidates))),
-        list(scores),
-        relevance,
+        [shown for shown, _ in scores],
+        [relevance for _, relevance in scores],
         [b for b, _ in labelled],
         [matched for _, matched in labelled],
-        query_vector,
     )
 
 
@@ -158,20 +158,26 @@ def stored_label(stored: Labels | None) -> tuple[int, bool]:
     return UNKNOWN if stored.document_bin is None else stored.document_bin, False
 
 
-async def _scores(
+async def scores_of(
     request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None
-) -> tuple[list[float], Vector | None]:
-    """The given scores; else similarities to the query, when every candidate can have one; else by position."""
+) -> tuple[list[Score], Vector | None]:
+    """The given scores; else similarities to the query, with its vector, where all can have one; else by position.
+
+    Raises
+    ------
+    InvalidRequestError : an embedding has another length than the encoder's.
+    """
     given = [c.score for c in candidates if c.score is not None]
+    if given and request.score_kind == "distance":
+        return [(score, -score) for score in given], None
     if given:
-        return given, None
-    if encoder and request.query and all(c.embedding or c.text for c in candidates):
+        return [(score, score) for score in given], None
+    if encoder and candidates and request.query and all(c.embedding or c.text for c in candidates):
         (query,) = await encoder.encode_queries([request.query])
-        vectors = await _vectors(candidates, encoder)
-        return (vectors @ query).astype(float).tolist(), query
+        similarities = (await _vectors(candidates, encoder)) @ query
+        return [(score, score) for score in similarities.tolist()], query
     n = len(candidates)
-    by_position = [(n - i) / n for i in range(n)]
-    return ([-s for s in by_position] if request.score_kind == "distance" else by_position), None
+    return [((n - i) / n, (n - i) / n) for i in range(n)], None
 
 
 async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:

@@ -6,6 +6,7 @@ answer.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from app import expansion
@@ -13,21 +14,20 @@ from app.answer import Outcome, answer_to
 from app.clock import Stopwatch
 from app.columns import columns_of
 from app.entities import entity_in
-from app.errors import InvalidRequestError, escaped, pointing_at
+from app.errors import InvalidRequestError, pointing_at
 from app.names import checked_name, entity_key
-from app.pool import Columns, Pool, checked_candidates, pool_of_request, stored_label, without_duplicates
+from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import Lookup, StoredDocument
+from app.targets import target_for
 from warp_core import (
     SELECTORS,
     CandidatePool,
-    OpinionScale,
     TargetDistribution,
     attainable_em,
     deficit_bins,
     select,
-    target_distribution,
     top_k,
 )
 from warp_core.policy import Expansion
@@ -55,8 +55,10 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
         ids = [c.id for c in candidates if c.id is not None]
         lookup = await resources.store.lookup(request.collection, entity, ids)
     with watch.stage("encode"):
-        pool = await pool_of_request(request, candidates, entity, lookup, resources.encoder)
-    pool, dropped = without_duplicates(pool)
+        scores, query_vector = await scores_of(request, candidates, resources.encoder)
+    with watch.stage("labels"):
+        given = pool_of_request(candidates, scores, entity, lookup)
+        pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
     run = _Run(request, resources, watch, lookup, entity, source)
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
@@ -154,7 +156,7 @@ class _Run:
         request, resources, watch = self.request, self.resources, self.watch
         pool = self._without_excluded(pool)
         with watch.stage("target"):
-            target = self._target()
+            target = target_for(request.target or TargetInput(), self.lookup)
         given = pool.in_core(self.scale)
         em_attainable = attainable_em(pool.matched, request.k)
         deficit = self._deficit(given, target)
@@ -211,15 +213,6 @@ class _Run:
         self.warnings.append(f"{len(pool) - len(kept)} excluded documents were left out")
         return kept
 
-    def _target(self) -> TargetDistribution:
-        """The request's target, else the corpus's (README, "The target")."""
-        asked = self.request.target or TargetInput()
-        if asked.distribution is not None:
-            return _given_target(asked.distribution, self.scale)
-        if asked.source == "uniform":
-            return TargetDistribution.of_counts([1] * self.scale.n_bins, "uniform", 0, 0.0)
-        return target_distribution(self.lookup.entity_counts, self.lookup.domain_counts)
-
     def _deficit(self, pool: CandidatePool, target: TargetDistribution) -> list[int]:
         if self.entity is None:
             return []
@@ -241,7 +234,8 @@ class _Run:
 
     async def _expanded(self, pool: Pool, name: Expansion, deficit: Sequence[int]) -> Pool:
         """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
-        if name == "none" or self.entity is None or (name == "adaptive" and not deficit):
+        dense = attainable_em(pool.matched, self.request.k) >= self.resources.policy.dense_em
+        if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
         index = self.resources.index[self.request.collection]
         if pool.query_vector is not None:
@@ -280,22 +274,3 @@ def _min_gain(adaptive_k: bool | float) -> float | None:
     if adaptive_k is True:
         return MIN_GAIN
     return None if adaptive_k is False else adaptive_k
-
-
-def _given_target(distribution: Mapping[str, float], scale: OpinionScale) -> TargetDistribution:
-    weights = [0.0] * scale.n_bins
-    for key, weight in distribution.items():
-        pointer = f"/target/distribution/{escaped(key)}"
-        if weight < 0:
-            raise InvalidRequestError.at(pointer, f"must not be negative, got {weight:g}")
-        with pointing_at(pointer):
-            weights[scale.bin_at(_number(key))] += weight
-    with pointing_at("/target/distribution"):
-        return TargetDistribution.of_weights(weights)
-
-
-def _number(key: str) -> float:
-    try:
-        return float(key)
-    except ValueError:
-        return float("nan")  # no scale has it, and the error names the field
