@@ -85,7 +85,7 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
 
     Raises
     ------
-    InvalidRequestError : too many, a bad id, or only some have a score.
+    InvalidRequestError : too many, a bad id, only some have a score, or embeddings differ in length.
     """
     if len(request.candidates) > max_candidates:
         raise InvalidRequestError.at(
@@ -100,7 +100,18 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
         if c.id is not None:
             with pointing_at(f"/candidates/{i}/id"):
                 checked_name("id", c.id)
+    _check_embeddings(candidates)
     return candidates
+
+
+def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
+    lengths = {i: len(c.embedding) for i, c in enumerate(candidates) if c.embedding is not None}
+    expected = max(next(iter(lengths.values()), 1), 1)
+    for i, length in lengths.items():
+        if length != expected:
+            raise InvalidRequestError.at(
+                f"/candidates/{i}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
+            )
 
 
 def pool_of_request(

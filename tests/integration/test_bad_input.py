@@ -45,6 +45,8 @@ def body(**changes: object) -> dict[str, object]:
         (body(candidates=[None]), "/candidates/0"),
         (body(candidates=[{"id": "b", "embedding": [1.0]}], query="q"), "/candidates/0/embedding"),
         (body(candidates=[{"id": "b", "embedding": [1.0, "x"]}]), "/candidates/0/embedding/1"),
+        (body(candidates=[{"id": "b", "embedding": []}]), "/candidates/0/embedding"),
+        (body(candidates=[{"embedding": [1.0, 2.0]}, {}, {"embedding": [1.0]}]), "/candidates/2/embedding"),
         (body(candidates=[CANDIDATE | {"si": 15}]), "/candidates/0/si"),
         (body(candidates=[CANDIDATE | {"opinions": [{"entity": "x"}]}]), "/candidates/0/opinions/0"),
         (body(candidates=[CANDIDATE | {"opinions": [{"entity": "x", "si": 7}]}]), "/candidates/0/opinions/0/si"),

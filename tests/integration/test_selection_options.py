@@ -78,4 +78,11 @@ def test_a_wrong_wish_is_named(client: TestClient, more: dict[str, object], poin
 def test_embeddings_of_different_length_are_refused(client: TestClient) -> None:
     candidates = [candidate(0, 30, embedding=[1.0]), candidate(1, 30, embedding=[1.0, 2.0])]
     body = {"entity": "tea", "candidates": candidates, "expansion": "none", "redundancy_weight": 0.5}
-    assert client.post("/rerank", json=body).json()["errors"][0]["pointer"] == "/candidates"
+    assert client.post("/rerank", json=body).json()["errors"][0]["pointer"] == "/candidates/1/embedding"
+
+
+def test_an_embedding_that_does_not_go_with_the_index_is_refused(client: TestClient) -> None:
+    """One candidate brings two numbers, the other's vector of 256 is in the index."""
+    candidates = [candidate(0, 30, embedding=[1.0, 2.0]), {"id": "r1", "score": 1.0}]
+    body = {"entity": "tea", "collection": "hotels", "candidates": candidates, "redundancy_weight": 0.5}
+    assert client.post("/rerank", json=body | {"expansion": "none"}).json()["errors"][0]["pointer"] == "/candidates"
