@@ -50,7 +50,7 @@ class Encoder:
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     async def encode_queries(self, queries: Sequence[str]) -> Vector:
-        """The same for queries, each encoded once while it is among the last 10,000."""
+        """The same for queries, of which the last 10,000 are kept."""
         vectors = {query: self._queries[query] for query in queries if query in self._queries}
         missing = [query for query in dict.fromkeys(queries) if query not in vectors]
         vectors.update(zip(missing, await self.encode(missing), strict=True))

@@ -1,7 +1,7 @@
 """Which entity a question is about: the longest known name in it."""
 
+from app.index import CollectionIndex
 from app.names import folded
-from app.store.base import Store
 
 MAX_WORDS = 256
 """Words of a query that are looked at."""
@@ -10,14 +10,12 @@ MAX_NAME_WORDS = 8
 _EDGES = ".,;:!?'\"()[]{}<>«»“”‘’¿¡…"
 
 
-async def entity_in(query: str, collection: str, store: Store) -> str | None:
+def entity_in(query: str, index: CollectionIndex) -> str | None:
     """The known entity that a query names, case- and width-insensitively, as whole words.
 
     The longest name wins, then the earlier one; None when it names none.
     """
-    names = _possible_names(query)
-    known = await store.existing_entities(collection, names) if names else set()
-    return max((name for name in names if name in known), key=len, default=None)
+    return max(filter(index.knows, _possible_names(query)), key=len, default=None)
 
 
 def _possible_names(query: str) -> list[str]:

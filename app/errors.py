@@ -7,7 +7,7 @@ ServiceError
 ├── BodyTooLargeError         the body, or a line of it, is over the limit                 413
 ├── UnauthorizedError         no key, or a wrong one                                       401
 ├── NotFoundError             nothing has that name                                        404
-├── ScaleChangedError         a collection changed its scale under a change              503
+├── CollectionChangedError    a change was made for another scale or vector space        503
 └── StoreUnavailableError     the store cannot be reached, or refuses                      503
 
 `warp_core.InvalidInputError` becomes 422 too, with the argument as the field.
@@ -118,11 +118,11 @@ class NotFoundError(ServiceError):
     kind = "not-found"
 
 
-class ScaleChangedError(ServiceError):
-    """A collection's scale changed under a change that refers to it; the change is to be made anew."""
+class CollectionChangedError(ServiceError):
+    """A collection's scale or vector space is not what a change was made for; the change is to be made anew."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
-    kind = "scale-changed"
+    kind = "collection-changed"
 
 
 class StoreUnavailableError(ServiceError):

@@ -6,11 +6,9 @@ import logging
 
 from app.errors import StoreUnavailableError
 from app.index import Index
-from app.store.base import Store
+from app.store.base import Cursor, Store
 
 _log = logging.getLogger(__name__)
-
-PAGE = 1000
 
 
 class Follower:
@@ -21,18 +19,29 @@ class Follower:
         self._index = index
         self._poll_interval_s = poll_interval_s
         self._walking = asyncio.Lock()
+        self._cursor: Cursor | None = None
+        self._behind: Index | None = None  # what is read anew, while it is not whole
         self._polling: asyncio.Task[None] | None = None
 
     async def catch_up(self) -> None:
         """Follow the store to its end; what was applied before the call is in the index after it."""
         async with self._walking:
-            while True:
-                entries = await self._store.entries_since(self._index.seq, PAGE)
-                for entry in entries:
-                    self._index.put(entry)
-                await self._index.compact()
-                if len(entries) < PAGE:
-                    return
+            more = True
+            while more:
+                page = await self._store.changes(self._cursor)
+                target = self._index
+                if page.reset:
+                    _log.warning("the store has gone back, or forgot what lies between: the index is read anew")
+                    self._behind = target = Index()  # served once it is whole
+                elif self._behind is not None:
+                    target = self._behind
+                for entry in page.entries:
+                    target.put(entry)
+                self._cursor, more = page.cursor, page.more
+            if self._behind is not None:
+                self._index.adopt(self._behind)
+                self._behind = None
+            await self._index.compact()
 
     async def start(self) -> None:
         """Catch up, then keep looking for what other processes write."""
@@ -46,6 +55,8 @@ class Follower:
                 await self.catch_up()
             except StoreUnavailableError as error:
                 _log.warning("the index cannot follow the store: %s", error.detail)
+            except Exception:  # whatever it is, the next look may do better; nobody else would ever see it
+                _log.exception("the index cannot follow the store")
 
     async def stop(self) -> None:
         """Stop looking."""

@@ -7,6 +7,7 @@ entity's rows, which is exact and cheaper than any filtered search.
 """
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ class _Rows:
     matrix: Vector
     ids: list[str] = field(default_factory=list)
     live: dict[str, int] = field(default_factory=dict)
+    died: dict[int, int] = field(default_factory=dict)
+    """Rows that are no longer a document, with how many had died before."""
 
     def append(self, document_id: str, vector: Vector | None) -> int:
         row = len(self.ids)
@@ -60,6 +63,7 @@ class CollectionIndex:
         self._bins: dict[str, Mapping[str, int]] = {}
         self._entities: dict[str, dict[int, int]] = {}
         self._members: dict[str, Members] = {}
+        self._names: list[str] | None = None  # sorted names of the entities, made when asked for
 
     def __len__(self) -> int:
         return len(self._rows.live)
@@ -81,24 +85,28 @@ class CollectionIndex:
         row = self._rows.append(entry.id, entry.vector)
         self._bins[entry.id] = entry.bins
         for entity, b in entry.bins.items():
-            self._entities.setdefault(entity, {})[row] = b
+            if entity not in self._entities:
+                self._entities[entity] = {}
+                self._names = None
+            self._entities[entity][row] = b
             self._members.pop(entity, None)
 
     def _remove(self, document_id: str) -> None:
         row = self._rows.live.pop(document_id, None)
         if row is None:
             return
+        self._rows.died[row] = len(self._rows.died)
         for entity in self._bins.pop(document_id):
             members = self._entities[entity]
             del members[row]
             self._members.pop(entity, None)
             if not members:
                 del self._entities[entity]
+                self._names = None
 
     def needs_compaction(self) -> bool:
         """Whether so many rows are dead that a new generation is worth it."""
-        dead = len(self._rows.ids) - len(self)
-        return dead >= max(MIN_DEAD, MAX_DEAD_SHARE * len(self._rows.ids))
+        return len(self._rows.died) >= max(MIN_DEAD, MAX_DEAD_SHARE * len(self._rows.ids))
 
     def compacted(self) -> "CollectionIndex":
         """The same documents without dead rows. Slow on a large index: meant for a thread, while nothing is written."""
@@ -115,22 +123,34 @@ class CollectionIndex:
     # Reading
 
     def search(self, query: Vector, k: int) -> list[tuple[str, float]]:
-        """The k documents nearest to a unit vector, shape (dimension,), by inner product, best first."""
+        """The k documents nearest to a unit vector, shape (dimension,), by inner product, best first, equals by id.
+
+        Nothing for a query of another dimension.
+        """
         rows = self._rows
-        size = len(rows.ids)
-        if not size or not self.dimension:
+        size, dead = len(rows.ids), len(rows.died)
+        if not size or len(query) != self.dimension:
             return []
-        dead = size - len(rows.live)
         wanted = min(size, min(k, MAX_RESULTS) + dead)
         scores, found = faiss.knn(query[None, :], rows.matrix[:size], wanted, metric=faiss.METRIC_INNER_PRODUCT)
-        hits: dict[str, float] = {}
-        for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True):
-            name = rows.ids[row]
-            # A document that was replaced during the search lives beyond the rows that were searched.
-            present = rows.live.get(name, -1)
-            if row >= 0 and (present == row or present >= size):
-                hits.setdefault(name, score)
-        return list(hits.items())[:k]
+        # A row that died while FAISS searched still counts: its document is found as it was at the start.
+        hits = [
+            (-score, rows.ids[row])
+            for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True)
+            if row >= 0 and rows.died.get(row, dead) >= dead
+        ]
+        return [(name, -score) for score, name in sorted(hits)[:k]]
+
+    def entities(self, after: str, limit: int) -> list[tuple[str, int]]:
+        """Entities that opinions are held on, and how many; a page in name order, past the name `after`."""
+        if self._names is None:
+            self._names = sorted(self._entities)
+        start = bisect_right(self._names, after)
+        return [(name, len(self._entities[name])) for name in self._names[start : start + limit]]
+
+    def knows(self, entity: str) -> bool:
+        """Whether an opinion is held on the entity."""
+        return entity in self._entities
 
     def members(self, entity: str) -> Members:
         """The documents that hold an opinion on an entity, in the order in which they came."""
@@ -168,10 +188,9 @@ class CollectionIndex:
 
 
 class Index:
-    """All collections, and how far the store has been followed."""
+    """All collections."""
 
     def __init__(self) -> None:
-        self.seq = 0
         self._collections: dict[str, CollectionIndex] = {}
 
     def __len__(self) -> int:
@@ -185,10 +204,13 @@ class Index:
     def put(self, entry: IndexEntry) -> None:
         """Take over a document's present state, the latest that the store has."""
         self._collections.setdefault(entry.collection, CollectionIndex()).put(entry)
-        self.seq = entry.seq
+
+    def adopt(self, other: "Index") -> None:
+        """Take over all of another index, and forget what was here."""
+        self._collections = other._collections
 
     async def compact(self) -> None:
         """Give the collections that need it a new generation, built beside the one that readers hold."""
-        for name, index in self._collections.items():
+        for name, index in list(self._collections.items()):
             if index.needs_compaction():
                 self._collections[name] = await asyncio.to_thread(index.compacted)

@@ -7,7 +7,7 @@ import msgspec
 
 from app.documents import Draft, draft, readable_id
 from app.encoder import Encoder, unit
-from app.errors import InvalidRequestError, ScaleChangedError, pointing_at
+from app.errors import CollectionChangedError, InvalidRequestError, pointing_at
 from app.names import checked_name
 from app.schemas import FailedDocument, IngestResponse
 from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpace
@@ -65,7 +65,7 @@ class Ingestion:
             failed_before = len(self._failed)
             try:
                 await self._store_batch(waiting)
-            except ScaleChangedError:  # between the reading of the scale and the storing: read it again
+            except CollectionChangedError:  # between the reading of its scale and the storing: read it again
                 del self._failed[failed_before:]
             else:
                 return
@@ -95,23 +95,27 @@ class Ingestion:
     ) -> tuple[list[tuple[int, Change]], VectorSpace | None]:
         """The changes with their unit vectors, and the space of these; a draft that can have none fails."""
         space = await self._store.vector_space(self._collection) or self._new_space(drafts)
-        encodes = self._encoder if space and self._encoder and self._encoder.name == space.encoder else None
+        encoder = self._encoder
+        encodes = encoder is not None and space is not None and encoder.name == space.encoder
         texts = [one.to_encode for _, one in drafts if one.to_encode] if encodes else []
-        encoded = iter(await encodes.encode(texts) if encodes else ())
+        encoded = iter(await encoder.encode(texts) if encoder else ())
         changes: list[tuple[int, Change]] = []
         for index, one in drafts:
             vector: Vector | None = None
+            fingerprint = one.change.fingerprint
             try:
                 if one.embedding is not None:
                     vector = _brought(one.embedding, space)
                 elif one.to_encode and encodes:
                     vector = next(encoded)
-                elif one.to_encode and space and self._encoder:
-                    raise InvalidRequestError.at("/embedding", _no_encoder(space, self._encoder))
+                    # So that a text that was stored before there was an encoder gets its vector when it comes again.
+                    fingerprint += space.encoder.encode() if space and space.encoder else b""
+                elif one.to_encode and space and encoder:
+                    raise InvalidRequestError.at("/embedding", _no_encoder(space, encoder))
             except InvalidRequestError as error:
                 self._fail(index, one.change.id, error)
             else:
-                changes.append((index, msgspec.structs.replace(one.change, vector=vector)))
+                changes.append((index, msgspec.structs.replace(one.change, vector=vector, fingerprint=fingerprint)))
         return changes, space if any(change.vector is not None for _, change in changes) else None
 
     def _new_space(self, drafts: Sequence[tuple[int, Draft]]) -> VectorSpace | None:

@@ -19,7 +19,7 @@ from app.names import checked_name, entity_key
 from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
-from app.store.base import Lookup, StoredDocument
+from app.store.base import Lookup, StoredDocument, VectorSpace
 from app.targets import target_for
 from warp_core import (
     SELECTORS,
@@ -50,7 +50,7 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     watch = Stopwatch()
     _check(request, resources)
     candidates = checked_candidates(request, resources.settings.max_candidates)
-    entity, source = await _entity(request, resources)
+    entity, source = _entity(request, resources)
     with watch.stage("labels"):
         ids = [c.id for c in candidates if c.id is not None]
         lookup = await resources.store.lookup(request.collection, entity, ids)
@@ -84,13 +84,19 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         raise InvalidRequestError.at(
             "/query", "this service has no encoder (setting WARP_ENCODER), so it cannot search"
         )
-    entity, source = await _entity(request, resources)
+    entity, source = _entity(request, resources)
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
         hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
     with watch.stage("labels"):
         lookup = await resources.store.lookup(request.collection, entity, [name for name, _ in hits])
+    if lookup.space and lookup.space != VectorSpace(encoder.dimension, lookup.space.encoder and encoder.name):
+        raise InvalidRequestError.at(
+            "/collection",
+            f"its vectors come from {lookup.space.encoder or 'its callers'} and hold {lookup.space.dimension} numbers; "
+            f"this service's encoder is {encoder.name} with {encoder.dimension}",
+        )
     # What the store no longer holds was deleted after the index was asked.
     found = [(name, score) for name, score in hits if name in lookup.labels]
     labels = [stored_label(lookup.labels[name]) for name, _ in found]
@@ -119,12 +125,12 @@ def _check(request: Ask, resources: Resources) -> None:
         checked_name("collection", request.collection)
 
 
-async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
+def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
     """The entity in question, and where it came from."""
     if request.entity is not None:
         with pointing_at("/entity"):
             return entity_key("entity", request.entity), "request"
-    found = await entity_in(request.query or "", request.collection, resources.store)
+    found = entity_in(request.query or "", resources.index[request.collection])
     return found, "query" if found else "none"
 
 

@@ -69,13 +69,12 @@ async def _load_demo(settings: Settings, messages: Console) -> None:
     """Load the demo corpus, unless it is there: what was changed since stays."""
     store = open_store(settings.store_url)
     try:
-        if await store.settings(demo_corpus.COLLECTION) is None:
-            await store.put_settings(demo_corpus.COLLECTION, demo_corpus.SETTINGS)
-        if not await store.entities(demo_corpus.COLLECTION, "", 1):
+        if await store.settings(demo_corpus.COLLECTION) != demo_corpus.SETTINGS:
             encoder = open_encoder(settings.encoder, settings.encoder_threads)
             await load(store, encoder, demo_corpus.COLLECTION, list(demo_corpus.documents()), messages)
             if encoder:
                 encoder.close()
+            await store.put_settings(demo_corpus.COLLECTION, demo_corpus.SETTINGS)  # the mark of a whole corpus
     finally:
         await store.close()
 

@@ -76,7 +76,7 @@ async def entities(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """Entities that opinions are held on, in name order."""
-    page = await resources_of(request).store.entities(collection, after, limit)
+    page = resources_of(request).index[collection].entities(after, limit)
     following = page[-1][0] if len(page) == limit else None
     return reply(EntityPage([EntitySummary(name, n) for name, n in page], following))
 

@@ -116,6 +116,7 @@ class Lookup(msgspec.Struct, frozen=True):
     settings: CollectionSettings
     known: bool
     """Whether the collection exists."""
+    space: VectorSpace | None
     labels: Mapping[str, Labels]
     entity_counts: Sequence[int]
     domain_counts: Sequence[int]
@@ -124,13 +125,33 @@ class Lookup(msgspec.Struct, frozen=True):
 class IndexEntry(msgspec.Struct, frozen=True):
     """The state of a document for an index that follows the store; no opinions and no vector once it is gone."""
 
-    seq: int
     collection: str
     id: str
     present: bool
     excluded: bool
     bins: Mapping[str, int]
     vector: Vector | None
+
+
+Cursor = Any
+"""How far a follower has come; only the store that made it can read it."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Documents that changed past a cursor, each in its present state.
+
+    Parameters
+    ----------
+    cursor : where the next page begins.
+    more : whether there is another page already.
+    reset : the store is not the one that the cursor was made by, or has forgotten what lies between: everything known
+        is to be forgotten, and this is the first page of all documents.
+    """
+
+    entries: Sequence[IndexEntry]
+    cursor: Cursor
+    more: bool
+    reset: bool = False
 
 
 class Drift(msgspec.Struct, frozen=True):
@@ -146,7 +167,7 @@ class Drift(msgspec.Struct, frozen=True):
 class Store(Protocol):
     """Documents with their opinions, and population counts that equal a recount at every moment.
 
-    Every call either does all it says or raises `StoreUnavailableError` and does nothing.
+    A call that cannot do what it says raises `StoreUnavailableError`.
     """
 
     async def close(self) -> None:
@@ -171,11 +192,14 @@ class Store(Protocol):
         space: VectorSpace | None = None,
         positions: tuple[float, ...] | None = None,
     ) -> list[Outcome]:
-        """Apply the changes in order, durably, and all at once for a reader; one outcome each.
+        """Apply the changes, those of one document in order, durably; one outcome each.
 
-        `space` is that of the vectors brought: it becomes the collection's when that has none, and must equal it
-        otherwise (`InvalidRequestError`). `positions` are those of the scale that the bins refer to: when the
-        collection has another scale by now, nothing is applied (`ScaleChangedError`).
+        A reader sees each document whole, together with its counts. What is applied when a call fails in the middle is
+        whole too, and applying it again changes nothing.
+
+        `space` is that of the vectors brought, and is fixed by the first; `positions` are those of the
+        scale that the bins refer to. When the collection has another space or scale by now, nothing is applied
+        (`CollectionChangedError`).
         """
 
     async def document(self, collection: str, document_id: str) -> StoredDocument | None:
@@ -187,14 +211,8 @@ class Store(Protocol):
     async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
         """Labels of documents and counts of an entity, in one round trip."""
 
-    async def entities(self, collection: str, after: str, limit: int) -> list[tuple[str, int]]:
-        """Entities with at least one opinion, and how many; a page in name order, past the name `after`."""
-
-    async def existing_entities(self, collection: str, names: Sequence[str]) -> set[str]:
-        """Those of the entity keys that hold at least one opinion."""
-
-    async def entries_since(self, seq: int, limit: int) -> list[IndexEntry]:
-        """The documents of all collections that changed after `seq`, least recent first, each in its present state."""
+    async def changes(self, cursor: Cursor | None) -> Page:
+        """What changed past a cursor, in all collections; with None, all documents."""
 
     async def drift(self) -> list[Drift]:
         """Recount all stored opinions and name every count that differs."""

@@ -13,10 +13,11 @@ from app.errors import StoreUnavailableError
 from app.store.base import (
     Change,
     CollectionSettings,
+    Cursor,
     Drift,
-    IndexEntry,
     Lookup,
     Outcome,
+    Page,
     StoredDocument,
     VectorSpace,
 )
@@ -43,11 +44,15 @@ class SqliteStore:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             _patiently(lambda: self._connection().executescript(SCHEMA))
         except (OSError, sqlite3.Error) as error:
+            self._close_connections()
             raise StoreUnavailableError(f"the store cannot be opened at {self._path}: {error}") from error
 
     async def close(self) -> None:
         for pool in (self._writer, self._readers):
             await asyncio.to_thread(pool.shutdown)
+        self._close_connections()
+
+    def _close_connections(self) -> None:
         while self._open:
             self._open.pop().close()
 
@@ -71,14 +76,8 @@ class SqliteStore:
     async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
         return await self._read(reads.lookup, collection, entity, ids)
 
-    async def entities(self, collection: str, after: str, limit: int) -> list[tuple[str, int]]:
-        return await self._read(reads.entities, collection, after, limit)
-
-    async def existing_entities(self, collection: str, names: Sequence[str]) -> set[str]:
-        return await self._read(reads.existing_entities, collection, names)
-
-    async def entries_since(self, seq: int, limit: int) -> list[IndexEntry]:
-        return await self._read(reads.entries_since, seq, limit)
+    async def changes(self, cursor: Cursor | None) -> Page:
+        return await self._read(reads.changes, cursor)
 
     async def drift(self) -> list[Drift]:
         return await self._read(reads.drift)

@@ -15,11 +15,15 @@ from app.store.base import (
     IndexEntry,
     Labels,
     Lookup,
+    Page,
     StoredDocument,
     Vector,
     VectorSpace,
 )
 from app.store.sqlite.schema import DOMAIN
+
+PAGE = 1000
+"""Documents in one page of changes."""
 
 _decode_document = msgspec.json.Decoder(Document).decode
 _decode_settings = lru_cache(maxsize=256)(msgspec.json.Decoder(CollectionSettings).decode)
@@ -72,39 +76,29 @@ def lookup(db: sqlite3.Connection, collection: str, entity: str | None, ids: Seq
         (collection, entity, DOMAIN),
     ):
         counts[name][b] = n
-    return Lookup(settings or CollectionSettings(), settings is not None, labels, counts[entity], counts[DOMAIN])
+    space = vector_space(db, collection)
+    known = settings is not None
+    return Lookup(settings or CollectionSettings(), known, space, labels, counts[entity], counts[DOMAIN])
 
 
-def entities(db: sqlite3.Connection, collection: str, after: str, limit: int) -> list[tuple[str, int]]:
-    return db.execute(
-        "select entity, sum(n) from population where collection = ? and entity > ? group by entity"
-        " order by entity limit ?",
-        (collection, after, limit),
-    ).fetchall()
-
-
-def existing_entities(db: sqlite3.Connection, collection: str, names: Sequence[str]) -> set[str]:
-    rows = db.execute(
-        "select distinct entity from population"
-        f" where collection = ? and entity <> '' and entity in ({_placeholders(names)})",
-        (collection, *names),
-    )
-    return {name for (name,) in rows}
-
-
-def entries_since(db: sqlite3.Connection, seq: int, limit: int) -> list[IndexEntry]:
+def changes(db: sqlite3.Connection, cursor: int | None) -> Page:
+    (last,) = db.execute("select last from sequence").fetchone()
+    reset = cursor is not None and cursor > last  # the file was put back to an earlier state
+    seq = 0 if cursor is None or reset else cursor
     page = "from document where seq > ? order by seq limit ?"
     bins: dict[int, dict[str, int]] = defaultdict(dict)
     for key, entity, b in db.execute(
-        f"select document, entity, bin from (select key {page}) join opinion on document = key", (seq, limit)
+        f"select document, entity, bin from (select key {page}) join opinion on document = key", (seq, PAGE)
     ):
         bins[key][entity] = b
-    return [
-        IndexEntry(at, collection, name, bool(present), bool(excluded), bins[key], vector and _vector_of(vector))
-        for key, at, collection, name, present, excluded, vector in db.execute(
-            f"select key, seq, collection, id, content is not null, excluded, vector {page}", (seq, limit)
-        )
+    rows = db.execute(
+        f"select key, seq, collection, id, content is not null, excluded, vector {page}", (seq, PAGE)
+    ).fetchall()
+    entries = [
+        IndexEntry(collection, name, bool(present), bool(excluded), bins[key], vector and _vector_of(vector))
+        for key, _, collection, name, present, excluded, vector in rows
     ]
+    return Page(entries, rows[-1][1] if rows else seq, len(rows) == PAGE, reset)
 
 
 def drift(db: sqlite3.Connection) -> list[Drift]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.errors import InvalidRequestError, ScaleChangedError
+from app.errors import CollectionChangedError
 from app.store.base import MAX_VERSION, Change, CollectionSettings, Outcome, VectorSpace
 from app.store.sqlite.reads import collection_settings, vector_space
 from app.store.sqlite.schema import DOMAIN
@@ -62,7 +62,7 @@ def apply(
 def _check_scale(db: sqlite3.Connection, collection: str, positions: tuple[float, ...]) -> None:
     settings = collection_settings(db, collection)
     if settings is not None and settings.positions != positions:
-        raise ScaleChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
+        raise CollectionChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
 
 
 def _fix_vector_space(db: sqlite3.Connection, collection: str, space: VectorSpace) -> None:
@@ -72,7 +72,7 @@ def _fix_vector_space(db: sqlite3.Connection, collection: str, space: VectorSpac
     )
     fixed = vector_space(db, collection)
     if fixed != space:
-        raise InvalidRequestError(f"the vectors of {collection!r} were fixed to {fixed} meanwhile, not {space}")
+        raise CollectionChangedError(f"the vectors of {collection!r} are {fixed}, not {space}")
 
 
 def _apply_one(
