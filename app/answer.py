@@ -47,6 +47,7 @@ def answer_to(
     stored: Mapping[str, StoredDocument],
     watch: Stopwatch,
     warnings: list[str],
+    degraded: bool,
 ) -> RerankResponse:
     """The answer to a request; `stored` holds the chosen documents that the request did not bring itself."""
     scale, target = outcome.given.scale, outcome.chosen.target
@@ -67,7 +68,7 @@ def answer_to(
         target=target_output(target, scale),
         quality=_quality(request, outcome, candidates),
         distributions=_distributions(outcome) if request.explain else UNSET,
-        degraded=False,
+        degraded=degraded,
         warnings=warnings,
         timings_ms=watch.timings_ms(),
     )

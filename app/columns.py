@@ -10,7 +10,7 @@ from app.errors import InvalidRequestError
 from app.index import CollectionIndex
 from app.pool import Columns, Pool
 from app.schemas import CandidateInput
-from app.store.base import Store, StoredDocument
+from app.store.base import StoredDocument
 
 CHARACTERS_A_TOKEN = 4
 """A candidate that does not tell its tokens is taken to have one for every four characters, rounded up."""
@@ -20,29 +20,40 @@ async def columns_of(
     pool: Pool,
     candidates: Sequence[CandidateInput],
     needs: Collection[str],
-    collection: str,
-    store: Store,
+    stored: Mapping[str, StoredDocument],
     index: CollectionIndex,
     encoder: Encoder | None,
 ) -> Columns:
     """The needed columns (of `embeddings`, `tokens`, `texts`), from the request, else the index or store.
 
+    Parameters
+    ----------
+    stored : the documents of `names_without_text`.
+
     Raises
     ------
     InvalidRequestError : a candidate's embedding is not to be had, or they differ in length.
-    StoreUnavailableError : the store cannot be read.
     """
-    if not needs:
-        return Columns()
-    brought = [candidates[i] if candidates and i is not None else None for i in pool.indices]
-    missing = [name for name, one in zip(pool.ids, brought, strict=True) if name and (one is None or one.text is None)]
-    stored = await store.documents(collection, missing) if missing else {}
+    brought = _brought(pool, candidates)
     texts = [_text(name, one, stored) for name, one in zip(pool.ids, brought, strict=True)]
     return Columns(
         await _embeddings(pool, brought, texts, index, encoder) if "embeddings" in needs else None,
         [_tokens(one, text) for one, text in zip(brought, texts, strict=True)] if "tokens" in needs else None,
         texts if "texts" in needs else None,
     )
+
+
+def names_without_text(pool: Pool, candidates: Sequence[CandidateInput]) -> list[str]:
+    """Ids of the candidates whose text the request did not bring."""
+    return [
+        name
+        for name, one in zip(pool.ids, _brought(pool, candidates), strict=True)
+        if name is not None and (one is None or one.text is None)
+    ]
+
+
+def _brought(pool: Pool, candidates: Sequence[CandidateInput]) -> list[CandidateInput | None]:
+    return [candidates[i] if candidates and i is not None else None for i in pool.indices]
 
 
 def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[str, StoredDocument]) -> str:

@@ -22,6 +22,8 @@ class Follower:
         self._cursor: Cursor | None = None
         self._behind: Index | None = None  # what is read anew, while it is not whole
         self._polling: asyncio.Task[None] | None = None
+        self.caught_up = False
+        """Whether the last look at the store succeeded."""
 
     async def catch_up(self) -> None:
         """Follow the store to its end; what was applied before the call is in the index after it."""
@@ -42,21 +44,28 @@ class Follower:
                 self._index.adopt(self._behind)
                 self._behind = None
             await self._index.compact()
+            self.caught_up = True
 
     async def start(self) -> None:
-        """Catch up, then keep looking for what other processes write."""
-        await self.catch_up()
+        """Catch up, when the store can be reached, and keep looking for what changes."""
+        await self._look()
         self._polling = asyncio.create_task(self._poll())
 
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(self._poll_interval_s)
-            try:
-                await self.catch_up()
-            except StoreUnavailableError as error:
+            await self._look()
+
+    async def _look(self) -> None:
+        try:
+            await self.catch_up()
+        except StoreUnavailableError as error:
+            if self.caught_up:
                 _log.warning("the index cannot follow the store: %s", error.detail)
-            except Exception:  # whatever it is, the next look may do better; nobody else would ever see it
-                _log.exception("the index cannot follow the store")
+            self.caught_up = False
+        except Exception:  # whatever it is, the next look may do better; nobody else would ever see it
+            _log.exception("the index cannot follow the store")
+            self.caught_up = False
 
     async def stop(self) -> None:
         """Stop looking."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.store.base import IndexEntry, Vector
-from warp_core.distributions import FloatArray, IntArray
+from warp_core.distributions import FloatArray, IntArray, bin_counts
 
 MAX_RESULTS = 2000
 """FAISS allocates what is asked for, however absurd; no search asks for more than this, the dead rows aside."""
@@ -140,6 +140,17 @@ class CollectionIndex:
             if row >= 0 and rows.died.get(row, dead) >= dead
         ]
         return [(name, -score) for score, name in sorted(hits)[:k]]
+
+    def bins(self, document_id: str) -> Mapping[str, int] | None:
+        """Bin by entity of a document; None when it is not here."""
+        return self._bins.get(document_id)
+
+    def counts(self, entity: str | None, n_bins: int) -> list[int]:
+        """Documents in each bin of an entity, or of all entities together."""
+        names = self._entities if entity is None else [entity]
+        rows = [self.members(name).bins for name in names]
+        counted: list[int] = bin_counts(np.concatenate([np.zeros(0, np.intp), *rows]), n_bins).tolist()
+        return counted
 
     def entities(self, after: str, limit: int) -> list[tuple[str, int]]:
         """Entities that opinions are held on, and how many; a page in name order, past the name `after`."""

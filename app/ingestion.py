@@ -1,7 +1,7 @@
 """The ingest use case: document -> vector -> store. The index follows by itself (see `app.follower`)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -98,7 +98,7 @@ class Ingestion:
         encoder = self._encoder
         encodes = encoder is not None and space is not None and encoder.name == space.encoder
         texts = [one.to_encode for _, one in drafts if one.to_encode] if encodes else []
-        encoded = iter(await encoder.encode(texts) if encoder else ())
+        encoded: Iterator[Vector] = iter(await encoder.encode(texts) if encoder else ())
         changes: list[tuple[int, Change]] = []
         for index, one in drafts:
             vector: Vector | None = None

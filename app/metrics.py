@@ -55,6 +55,7 @@ class Metrics:
         for stage in W1_STAGES:
             self.w1.labels(stage)
             self.em.labels(stage)
+        self.degraded.labels("store")
         for outcome in OUTCOMES:
             self.documents.labels(outcome)
 
@@ -63,6 +64,8 @@ class Metrics:
         decision, quality = answer.decision, answer.quality
         self.rerank_seconds.labels(decision.variant, decision.expansion).observe(watch.stages_s["rerank"])
         self.decisions.labels(decision.variant, decision.expansion, answer.target.rule).inc()
+        if answer.degraded:
+            self.degraded.labels("store").inc()
         for stage, seconds in watch.stages_s.items():
             self.stage_seconds.labels(stage).observe(seconds)
         if watch.stages_s["rerank"] * 1000 > sla_ms:

@@ -12,7 +12,7 @@ from typing import cast
 from app import expansion
 from app.answer import Outcome, answer_to
 from app.clock import Stopwatch
-from app.columns import columns_of
+from app.columns import columns_of, names_without_text
 from app.entities import entity_in
 from app.errors import InvalidRequestError, pointing_at
 from app.names import checked_name, entity_key
@@ -53,13 +53,14 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     entity, source = _entity(request, resources)
     with watch.stage("labels"):
         ids = [c.id for c in candidates if c.id is not None]
-        lookup = await resources.store.lookup(request.collection, entity, ids)
+        lookup, outage = await resources.lookups.lookup(request.collection, entity, ids)
     with watch.stage("encode"):
         scores, query_vector = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
         given = pool_of_request(candidates, scores, entity, lookup)
         pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
     run = _Run(request, resources, watch, lookup, entity, source)
+    run.degrade(outage)
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
     return await run.answer(pool, candidates)
@@ -90,7 +91,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     with watch.stage("retrieve"):
         hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
     with watch.stage("labels"):
-        lookup = await resources.store.lookup(request.collection, entity, [name for name, _ in hits])
+        lookup, outage = await resources.lookups.lookup(request.collection, entity, [name for name, _ in hits])
     if lookup.space and lookup.space != VectorSpace(encoder.dimension, lookup.space.encoder and encoder.name):
         raise InvalidRequestError.at(
             "/collection",
@@ -110,7 +111,9 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         [matched for _, matched in labels],
         query,
     )
-    return await _Run(request, resources, watch, lookup, entity, source).answer(pool, ())
+    run = _Run(request, resources, watch, lookup, entity, source)
+    run.degrade(outage)
+    return await run.answer(pool, ())
 
 
 def _check(request: Ask, resources: Resources) -> None:
@@ -154,8 +157,15 @@ class _Run:
         self.entity = entity
         self.source = source
         self.warnings: list[str] = []
+        self.degraded = False
         if not lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
+
+    def degrade(self, outage: str | None) -> None:
+        """Say that the answer lacks what the store would have told, if it could not be reached."""
+        if outage and not self.degraded:
+            self.degraded = True
+            self.warnings.append(f"labels, target and texts are the last known or missing: {outage}")
 
     async def answer(self, pool: Pool, candidates: Sequence[CandidateInput]) -> RerankResponse:
         """Decide, expand, select, and say so."""
@@ -207,7 +217,7 @@ class _Run:
             chosen=chosen,
         )
         stored = await self._texts(widened, chosen.indices.tolist())
-        answer = answer_to(request, outcome, candidates, stored, watch, self.warnings)
+        answer = answer_to(request, outcome, candidates, stored, watch, self.warnings, self.degraded)
         resources.metrics.observe(answer, watch, resources.settings.sla_ms)
         return answer
 
@@ -267,13 +277,18 @@ class _Run:
             return None
         resources, collection = self.resources, self.request.collection
         index = resources.index[collection]
-        return await columns_of(pool, candidates, needs, collection, resources.store, index, resources.encoder)
+        missing = names_without_text(pool, candidates)
+        stored, outage = await resources.lookups.documents(collection, missing)
+        self.degrade(outage)
+        return await columns_of(pool, candidates, needs, stored, index, resources.encoder)
 
     async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
         """The chosen documents that the request did not bring itself."""
         from_store = isinstance(self.request, SearchRequest)
         names = [name for i in chosen if (name := pool.ids[i]) is not None and (from_store or pool.indices[i] is None)]
-        return await self.resources.store.documents(self.request.collection, names) if names else {}
+        stored, outage = await self.resources.lookups.documents(self.request.collection, names)
+        self.degrade(outage)
+        return stored
 
 
 def _min_gain(adaptive_k: bool | float) -> float | None:

@@ -9,6 +9,7 @@ import faiss
 from app.encoder import Encoder, open_encoder
 from app.follower import Follower
 from app.index import Index
+from app.lookups import Lookups
 from app.metrics import Metrics
 from app.settings import Settings
 from app.store import open_store
@@ -27,6 +28,7 @@ class Resources:
     encoder: Encoder | None
     index: Index
     follower: Follower
+    lookups: Lookups
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -55,7 +57,7 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
     faiss.omp_set_num_threads(1)  # a request is served by one thread; more only contend
     async with AsyncExitStack() as stack:
         policy = policy_of(settings)
-        store = open_store(settings.store_url)
+        store = open_store(settings.store_url, settings.store_prefix)
         stack.push_async_callback(store.close)
         encoder = open_encoder(settings.encoder, settings.encoder_threads)
         if encoder:
@@ -64,4 +66,4 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         follower = Follower(store, index, settings.poll_interval_ms / 1000)
         stack.push_async_callback(follower.stop)
         await follower.start()
-        yield Resources(settings, policy, metrics, store, encoder, index, follower)
+        yield Resources(settings, policy, metrics, store, encoder, index, follower, Lookups(store, index))

@@ -28,7 +28,10 @@ class Settings(BaseSettings):
     insecure: bool = Field(default=False, description="listen on a public address although there are no keys")
 
     data_dir: Path = Field(default=Path(".warp"), description="where the embedded store lives")
-    store: str | None = Field(default=None, description="sqlite:///FILE; left out: warp.db in the data directory")
+    store: str | None = Field(
+        default=None, description="sqlite:///FILE, redis:// or rediss://; left out: warp.db in the data directory"
+    )
+    store_prefix: str = Field(default="warp", min_length=1, description="of all keys in a store that others share")
     encoder: str | None = Field(
         default=None, description="sentence-transformers name or path, or wordllama; left out: callers bring embeddings"
     )

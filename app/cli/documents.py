@@ -43,7 +43,7 @@ def ingest(
 
 
 async def _ingest(settings: Settings, collection: str, files: Iterable[Path], messages: Console) -> int:
-    store = open_store(settings.store_url)
+    store = open_store(settings.store_url, settings.store_prefix)
     encoder = open_encoder(settings.encoder, settings.encoder_threads)
     try:
         reports = [await load(store, encoder, collection, list(_lines(path)), messages, str(path)) for path in files]
@@ -90,7 +90,8 @@ def verify(data_dir: DataDir = None, store: StoreUrl = None) -> None:
     """
 
     async def drifts() -> list[str]:
-        opened = open_store(settings_with(data_dir=data_dir, store=store).store_url)
+        settings = settings_with(data_dir=data_dir, store=store)
+        opened = open_store(settings.store_url, settings.store_prefix)
         try:
             return [
                 f"{d.collection}: {d.entity or 'all entities'}, bin {d.bin}: {d.counted} counted, {d.recounted} stored"

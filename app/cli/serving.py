@@ -62,12 +62,12 @@ async def _check(settings: Settings) -> None:
     """Find out here, not in a worker, what would keep the service from starting."""
     check_exposure(settings)
     policy_of(settings)
-    await open_store(settings.store_url).close()
+    await open_store(settings.store_url, settings.store_prefix).close()
 
 
 async def _load_demo(settings: Settings, messages: Console) -> None:
     """Load the demo corpus, unless it is there: what was changed since stays."""
-    store = open_store(settings.store_url)
+    store = open_store(settings.store_url, settings.store_prefix)
     try:
         if await store.settings(demo_corpus.COLLECTION) != demo_corpus.SETTINGS:
             encoder = open_encoder(settings.encoder, settings.encoder_threads)

@@ -22,14 +22,15 @@ async def livez() -> Response:
 async def readyz(request: Request) -> Response:
     """The store answers, the index has caught up and the encoder is warm (both before the first request)."""
     resources = resources_of(request)
-    store = await _store_answers(resources)
+    store, index = await _store_answers(resources), resources.follower.caught_up
     checks = {
         "store": "ok" if store else "unreachable",
-        "index": f"{len(resources.index)} documents",
+        "index": "ok" if index else "behind the store",
         "encoder": resources.encoder.name if resources.encoder else "none",
     }
-    response = reply(Health("ok" if store else "unavailable", checks))
-    response.status_code = 200 if store else 503
+    ready = store and index
+    response = reply(Health("ok" if ready else "unavailable", checks))
+    response.status_code = 200 if ready else 503
     return response
 
 
