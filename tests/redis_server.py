@@ -54,6 +54,7 @@ class RedisServer:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._directory = directory
         self._log = directory / "redis.log"
         self._command = [
             *(server_command(), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(directory)),
@@ -68,7 +69,11 @@ class RedisServer:
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as link:
                 link.sendall(b"PING\r\n")
-                if link.recv(64).startswith(b"+PONG"):
+                if link.recv(64).startswith((b"+PONG", b"-NOAUTH")):
                     return
             time.sleep(0.02)
         raise TimeoutError(self._log.read_text())
+
+    def forget(self) -> None:
+        """Remove all its data; it must not be running."""
+        shutil.rmtree(self._directory / "appendonlydir")
