@@ -8,8 +8,8 @@ import numpy as np
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, pointing_at
-from app.labels import bin_of_opinion, bin_of_position
-from app.names import checked_name, entity_key
+from app.labels import bin_of_position, entity_and_bin
+from app.names import checked_name
 from app.schemas import DocumentInput
 from app.store.base import MAX_VERSION, Change, Document, Opinion
 from warp_core import OpinionScale
@@ -46,7 +46,7 @@ def draft(raw: msgspec.Raw | bytes, scale: OpinionScale) -> Draft:
     content = Document(
         document.text,
         _opinions(document, scale),
-        None if document.si is None else bin_of_position(document.si, scale, "/si"),
+        None if document.si is None else bin_of_position(document.si, scale),
         document.attributes,
         document.metadata,
         document.timestamp,
@@ -73,18 +73,14 @@ def _opinions(document: DocumentInput, scale: OpinionScale) -> list[Opinion]:
     opinions: dict[str, Opinion] = {}
     for position, given in enumerate(document.opinions):
         pointer = f"/opinions/{position}"
-        with pointing_at(f"{pointer}/entity"):
-            entity = entity_key("entity", given.entity)
+        try:
+            entity, b = entity_and_bin(given, scale)
+        except InvalidRequestError as error:
+            raise error.below(pointer) from error
         if entity in opinions:
             raise InvalidRequestError.at(f"{pointer}/entity", f"a second opinion on {entity!r}")
         opinions[entity] = Opinion(
-            entity,
-            bin_of_opinion(given, scale, pointer),
-            given.confidence,
-            given.evidence,
-            given.evidence_type,
-            given.impact,
-            given.markers,
+            entity, b, given.confidence, given.evidence, given.evidence_type, given.impact, given.markers
         )
     return list(opinions.values())
 

@@ -72,6 +72,10 @@ class InvalidRequestError(ServiceError):
         """The error of a single field."""
         return cls(f"{pointer}: {detail}" if pointer else detail, [FieldError(pointer, detail)])
 
+    def below(self, pointer: str) -> "InvalidRequestError":
+        """The same error of a field that lies below `pointer`."""
+        return type(self).at(pointer + self.errors[0].pointer, self.errors[0].detail)
+
 
 @contextlib.contextmanager
 def pointing_at(pointer: str) -> Iterator[None]:

@@ -1,36 +1,40 @@
 """An opinion as a caller writes it -> the bin it falls in."""
 
 from app.errors import InvalidRequestError
+from app.names import entity_key
 from app.schemas import OpinionInput
 from warp_core import InvalidInputError, OpinionScale
 
 
-def bin_of_opinion(opinion: OpinionInput, scale: OpinionScale, pointer: str) -> int:
-    """The bin of an opinion given as exactly one of `si`, `sentiment` (with `intensity`) or `stars`.
+def entity_and_bin(opinion: OpinionInput, scale: OpinionScale) -> tuple[str, int]:
+    """The entity's key, and the bin that is given as exactly one of `si`, `sentiment` (with `intensity`) or `stars`.
 
     Raises
     ------
-    InvalidRequestError : none or several are given, or the value lies off the scale; points below `pointer`.
+    InvalidRequestError : the name is not allowed, none or several are given, or the value lies off the scale; the
+        pointer starts at the opinion.
     """
-    given = [name for name in ("si", "sentiment", "stars") if getattr(opinion, name) is not None]
-    if len(given) != 1:
-        raise InvalidRequestError.at(
-            pointer, f"exactly one of si, sentiment and stars is needed, got {' and '.join(given) or 'none'}"
-        )
-    if opinion.intensity is not None and opinion.sentiment is None:
-        raise InvalidRequestError.at(f"{pointer}/intensity", "only goes with a sentiment")
+    si, sentiment, stars = opinion.si, opinion.sentiment, opinion.stars
+    if (si is not None) + (sentiment is not None) + (stars is not None) != 1:
+        given = [name for name in ("si", "sentiment", "stars") if getattr(opinion, name) is not None]
+        got = " and ".join(given) or "none"
+        raise InvalidRequestError.at("", f"exactly one of si, sentiment and stars is needed, got {got}")
+    if opinion.intensity is not None and sentiment is None:
+        raise InvalidRequestError.at("/intensity", "only goes with a sentiment")
     try:
-        if opinion.si is not None:
-            return scale.bin_at(opinion.si)
-        if opinion.stars is not None:
-            return scale.bin_of_stars(opinion.stars)
-        assert opinion.sentiment is not None  # noqa: S101 - the last of the three
-        return scale.bin_of_sentiment(opinion.sentiment, opinion.intensity or "medium")
+        entity = entity_key("entity", opinion.entity)
+        if si is not None:
+            return entity, scale.bin_at(si)
+        if stars is not None:
+            return entity, scale.bin_of_stars(stars)
+        assert sentiment is not None  # noqa: S101 - the last of the three
+        return entity, scale.bin_of_sentiment(sentiment, opinion.intensity or "medium")
     except InvalidInputError as error:
-        raise InvalidRequestError.at(f"{pointer}/{given[0]}", error.detail) from error
+        field = "sentiment" if error.argument == "si" and si is None else error.argument
+        raise InvalidRequestError.at(f"/{field}", error.detail) from error
 
 
-def bin_of_position(position: float, scale: OpinionScale, pointer: str) -> int:
+def bin_of_position(position: float, scale: OpinionScale) -> int:
     """The bin of a document-level `si`.
 
     Raises
@@ -40,4 +44,4 @@ def bin_of_position(position: float, scale: OpinionScale, pointer: str) -> int:
     try:
         return scale.bin_at(position)
     except InvalidInputError as error:
-        raise InvalidRequestError.at(pointer, error.detail) from error
+        raise InvalidRequestError.at("/si", error.detail) from error

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.encoder import Encoder, unit
-from app.errors import InvalidRequestError, pointing_at
-from app.labels import bin_of_opinion, bin_of_position
-from app.names import checked_name, entity_key
+from app.errors import InvalidRequestError
+from app.labels import bin_of_position, entity_and_bin
+from app.names import checked_name
 from app.schemas import CandidateInput, RerankRequest
 from app.store.base import Labels, Lookup, Vector
-from warp_core import CandidatePool, OpinionScale
+from warp_core import CandidatePool, InvalidInputError, OpinionScale
 
 UNKNOWN = -1
 
@@ -97,9 +97,11 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
         first = next(i for i, c in enumerate(candidates) if c.score is None)
         raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
     for i, c in enumerate(candidates):
-        if c.id is not None:
-            with pointing_at(f"/candidates/{i}/id"):
+        try:
+            if c.id is not None:
                 checked_name("id", c.id)
+        except InvalidInputError as error:
+            raise InvalidRequestError.at(f"/candidates/{i}/id", error.detail) from error
     _check_embeddings(candidates)
     return candidates
 
@@ -127,11 +129,13 @@ def pool_of_request(
     ------
     InvalidRequestError : a label is off the scale.
     """
-    scale = lookup.settings.scale
-    labelled = [
-        _label(c, entity, scale, lookup.labels.get(c.id) if c.id is not None else None, f"/candidates/{i}")
-        for i, c in enumerate(candidates)
-    ]
+    scale, labels = lookup.settings.scale, lookup.labels
+    labelled = []
+    for i, c in enumerate(candidates):
+        try:
+            labelled.append(_label(c, entity, scale, labels.get(c.id) if c.id is not None else None))
+        except InvalidRequestError as error:
+            raise error.below(f"/candidates/{i}") from error
     return Pool(
         [c.id for c in candidates],
         list(range(len(candidates))),
@@ -143,21 +147,22 @@ def pool_of_request(
 
 
 def _label(
-    candidate: CandidateInput, entity: str | None, scale: OpinionScale, stored: Labels | None, pointer: str
+    candidate: CandidateInput, entity: str | None, scale: OpinionScale, stored: Labels | None
 ) -> tuple[int, bool]:
     """Bin, and whether the candidate matches the entity. What it tells of itself wins over what is stored."""
     if candidate.opinions is None and candidate.si is None:
         return stored_label(stored)
     own = UNKNOWN
     for j, opinion in enumerate(candidate.opinions or ()):
-        where = f"{pointer}/opinions/{j}"
-        b = bin_of_opinion(opinion, scale, where)
-        with pointing_at(f"{where}/entity"):
-            if entity_key("entity", opinion.entity) == entity:
-                own = b
+        try:
+            name, b = entity_and_bin(opinion, scale)
+        except InvalidRequestError as error:
+            raise error.below(f"/opinions/{j}") from error
+        if name == entity:
+            own = b
     if own != UNKNOWN:
         return own, True
-    return UNKNOWN if candidate.si is None else bin_of_position(candidate.si, scale, f"{pointer}/si"), False
+    return UNKNOWN if candidate.si is None else bin_of_position(candidate.si, scale), False
 
 
 def stored_label(stored: Labels | None) -> tuple[int, bool]:

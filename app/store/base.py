@@ -1,6 +1,7 @@
 """The store's seam: what is kept, and what each call promises."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -51,6 +52,10 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     excluded: bool = False
 
 
+_scale = lru_cache(maxsize=256)(OpinionScale)
+"""A scale works out its exact distances once; every request asks for it."""
+
+
 class PoleQueries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Queries that pull out one side of the opinions on an `{entity}` (WARP, prompt A.3.4.1)."""
 
@@ -69,7 +74,7 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     @property
     def scale(self) -> OpinionScale:
         """The axis of the collection's opinions."""
-        return OpinionScale(self.positions, self.stars)
+        return _scale(self.positions, self.stars)
 
 
 class VectorSpace(msgspec.Struct, frozen=True):
