@@ -131,15 +131,21 @@ class CollectionIndex:
         size, dead = len(rows.ids), len(rows.died)
         if not size or len(query) != self.dimension:
             return []
-        wanted = min(size, min(k, MAX_RESULTS) + dead)
-        scores, found = faiss.knn(query[None, :], rows.matrix[:size], wanted, metric=faiss.METRIC_INNER_PRODUCT)
-        # A row that died while FAISS searched still counts: its document is found as it was at the start.
-        hits = [
-            (-score, rows.ids[row])
-            for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True)
-            if row >= 0 and rows.died.get(row, dead) >= dead
-        ]
-        return [(name, -score) for score, name in sorted(hits)[:k]]
+        k = min(k, MAX_RESULTS)
+        wanted = min(size, k + dead)
+        while True:
+            scores, found = faiss.knn(query[None, :], rows.matrix[:size], wanted, metric=faiss.METRIC_INNER_PRODUCT)
+            # A row that died while FAISS searched still counts: its document is found as it was at the start.
+            hits = sorted(
+                (-score, rows.ids[row])
+                for score, row in zip(scores[0].tolist(), found[0].tolist(), strict=True)
+                if row >= 0 and rows.died.get(row, dead) >= dead
+            )
+            # What equals the last of the k may lie beyond what was asked for; which of them is chosen must not depend
+            # on the order in which they came.
+            if wanted == size or len(hits) < k or -hits[k - 1][0] > scores[0, -1]:
+                return [(name, -score) for score, name in hits[:k]]
+            wanted = min(size, 2 * wanted)
 
     def bins(self, document_id: str) -> Mapping[str, int] | None:
         """Bin by entity of a document; None when it is not here."""

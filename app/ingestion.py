@@ -102,20 +102,17 @@ class Ingestion:
         changes: list[tuple[int, Change]] = []
         for index, one in drafts:
             vector: Vector | None = None
-            fingerprint = one.change.fingerprint
             try:
                 if one.embedding is not None:
                     vector = _brought(one.embedding, space)
                 elif one.to_encode and encodes:
                     vector = next(encoded)
-                    # So that a text that was stored before there was an encoder gets its vector when it comes again.
-                    fingerprint += space.encoder.encode() if space and space.encoder else b""
                 elif one.to_encode and space and encoder:
                     raise InvalidRequestError.at("/embedding", _no_encoder(space, encoder))
             except InvalidRequestError as error:
                 self._fail(index, one.change.id, error)
             else:
-                changes.append((index, msgspec.structs.replace(one.change, vector=vector, fingerprint=fingerprint)))
+                changes.append((index, msgspec.structs.replace(one.change, vector=vector)))
         return changes, space if any(change.vector is not None for _, change in changes) else None
 
     def _new_space(self, drafts: Sequence[tuple[int, Draft]]) -> VectorSpace | None:

@@ -7,9 +7,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from app.clock import Stopwatch
 from app.schemas import ExpansionChoice, RerankResponse
-from warp_core import SELECTORS
+from warp_core import SELECTORS, Policy
 from warp_core.target import TargetRule
 
+USUAL_VARIANTS = ("top_k", Policy.dense_variant, Policy.sparse_variant)
+"""Their histograms stand at zero from the start; those of the other selectors appear when one is asked for."""
 STAGES = ("labels", "target", "expansion", "rerank", "encode", "retrieve")
 EXPANSIONS = tuple(choice for choice in get_args(ExpansionChoice) if choice != "auto")
 W1_STAGES = ("top_k", "pool", "selection")
@@ -25,7 +27,7 @@ _SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0)
 
 
 class Metrics:
-    """The metrics of one service, on a registry of its own; every series stands at zero from the start."""
+    """The metrics of one service, on a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -44,7 +46,7 @@ class Metrics:
         self.degraded = self._counter("warp_degraded", "Answers without all that they need.", "reason")
         self.index_documents = Gauge("warp_index_documents", "Documents in the index.", registry=self.registry)
         self.store_up = Gauge("warp_store_up", "Whether the store answered last time.", registry=self.registry)
-        for variant, expansion in product(SELECTORS, EXPANSIONS):
+        for variant, expansion in product(USUAL_VARIANTS, EXPANSIONS):
             self.rerank_seconds.labels(variant, expansion)
             for rule in get_args(TargetRule):
                 self.decisions.labels(variant, expansion, rule)

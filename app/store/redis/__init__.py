@@ -125,13 +125,9 @@ class RedisStore:
         positions: tuple[float, ...] | None = None,
     ) -> list[Outcome]:
         count = await self._ready()
-        settings, present_space = await self._fix(collection, changes, space)
+        settings = await self._fixed_for(collection, changes, space, positions)
         if settings is None:
             return ["absent"] * len(changes)  # only deletions, and no such collection
-        if space is not None and space != present_space:
-            raise CollectionChangedError(f"the vectors of {collection!r} are {present_space}, not {space}")
-        if positions is not None and positions != settings.positions:
-            raise CollectionChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
         head = [
             layout.encode(settings.positions),
             len(settings.positions),
@@ -149,19 +145,34 @@ class RedisStore:
                 outcomes[i] = outcome.decode()
         return outcomes
 
-    async def _fix(
-        self, collection: str, changes: Sequence[Change], space: VectorSpace | None
-    ) -> tuple[CollectionSettings | None, VectorSpace | None]:
-        """Create the collection, and fix its vector space, where these do not exist; what there is then."""
-        fields = _catalog_fields(collection)
-        with _named():
-            pipe = self._redis.pipeline(transaction=False)
-            if any(change.content for change in changes):
+    async def _fixed_for(
+        self,
+        collection: str,
+        changes: Sequence[Change],
+        space: VectorSpace | None,
+        positions: tuple[float, ...] | None,
+    ) -> CollectionSettings | None:
+        """The collection's settings, once it exists and its vector space is fixed; None when it need not exist.
+
+        Raises
+        ------
+        CollectionChangedError : it has another scale or space; then nothing is created.
+        """
+        settings, fixed_space = await self._fixed(collection)
+        if settings is None and not any(change.content for change in changes):
+            return None
+        _check_fixed(collection, settings or CollectionSettings(), fixed_space or space, space, positions)
+        if settings is None or (space is not None and fixed_space is None):
+            fields = _catalog_fields(collection)
+            with _named():
+                pipe = self._redis.pipeline(transaction=False)
                 pipe.hsetnx(self._keys.catalog, fields[0], layout.encode(CollectionSettings()))
-            if space is not None:
-                pipe.hsetnx(self._keys.catalog, fields[1], layout.encode(space))
-            pipe.hmget(self._keys.catalog, fields)
-            return _fixed_of((await pipe.execute())[-1])
+                if space is not None:
+                    pipe.hsetnx(self._keys.catalog, fields[1], layout.encode(space))
+                pipe.hmget(self._keys.catalog, fields)
+                settings, fixed_space = _fixed_of((await pipe.execute())[-1])
+            _check_fixed(collection, settings or CollectionSettings(), fixed_space, space, positions)
+        return settings
 
     async def document(self, collection: str, document_id: str) -> StoredDocument | None:
         return (await self.documents(collection, [document_id])).get(document_id)
@@ -270,6 +281,19 @@ def _check_server(server: Mapping[str, Any]) -> None:
         raise StoreUnavailableError(f"the server may evict counts (maxmemory-policy {policy}); set noeviction")
     if not server.get("aof_enabled"):
         _log.warning("the server keeps no append-only file: what it is told last is lost when it stops")
+
+
+def _check_fixed(
+    collection: str,
+    settings: CollectionSettings,
+    fixed_space: VectorSpace | None,
+    space: VectorSpace | None,
+    positions: tuple[float, ...] | None,
+) -> None:
+    if space is not None and space != fixed_space:
+        raise CollectionChangedError(f"the vectors of {collection!r} are {fixed_space}, not {space}")
+    if positions is not None and positions != settings.positions:
+        raise CollectionChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
 
 
 def _catalog_fields(collection: str) -> list[str]:

@@ -78,9 +78,12 @@ for i = 5, #ARGV, 8 do
     local old = raw and cjson.decode(raw) or { '0', 0, '', 0, -1, {} }
     local present, deletes = old[2] == 1, content == ''
     local same = present and old[3] == fingerprint
+    local completes = same and vector ~= '' and (version == '' or version == old[1]) and (get('v:' .. id) or '') == ''
     local outcome
     if deletes then
         outcome = present and 'deleted' or 'absent'
+        version = old[1]
+    elseif completes then
         version = old[1]
     elseif version == '' then
         outcome = same and 'unchanged'

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.store.base import (
     CollectionSettings,
+    Cursor,
     Document,
     Drift,
     IndexEntry,
@@ -81,10 +82,12 @@ def lookup(db: sqlite3.Connection, collection: str, entity: str | None, ids: Seq
     return Lookup(settings or CollectionSettings(), known, space, labels, counts[entity], counts[DOMAIN])
 
 
-def changes(db: sqlite3.Connection, cursor: int | None) -> Page:
-    (last,) = db.execute("select last from sequence").fetchone()
-    reset = cursor is not None and cursor > last  # the file was put back to an earlier state
-    seq = 0 if cursor is None or reset else cursor
+def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
+    seq, mark = cursor or (0, None)
+    reset = mark is not None and db.execute("select 1 from mark where seq = ? and token = ?", mark).fetchone() is None
+    latest: tuple[int, str] = db.execute("select seq, token from mark order by seq desc limit 1").fetchone()
+    if reset or mark is None:
+        seq, mark = 0, latest
     page = "from document where seq > ? order by seq limit ?"
     bins: dict[int, dict[str, int]] = defaultdict(dict)
     for key, entity, b in db.execute(
@@ -98,7 +101,9 @@ def changes(db: sqlite3.Connection, cursor: int | None) -> Page:
         IndexEntry(collection, name, bool(present), bool(excluded), bins[key], vector and _vector_of(vector))
         for key, _, collection, name, present, excluded, vector in rows
     ]
-    return Page(entries, rows[-1][1] if rows else seq, len(rows) == PAGE, reset)
+    if len(rows) == PAGE:
+        return Page(entries, (rows[-1][1], mark), True, reset)
+    return Page(entries, (latest[0], latest), False, reset)
 
 
 def drift(db: sqlite3.Connection) -> list[Drift]:

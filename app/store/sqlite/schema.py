@@ -1,6 +1,9 @@
 """The tables. A document's row carries `seq`, the store-wide number of its last change: an index follows the store by
 asking for rows past the seq it has seen, so no separate change log must be kept or trimmed. A deleted document stays as
 a row without content.
+
+Each write leaves a mark: a number, and a token that no other write has. A file that was put back to an earlier state
+uses numbers again, but not tokens, so a follower knows whether the past that it has seen is this file's past.
 """
 
 DOMAIN = ""
@@ -27,4 +30,6 @@ create table if not exists population (
 ) without rowid;
 create table if not exists sequence (last integer not null);
 insert into sequence select 0 where not exists (select * from sequence);
+create table if not exists mark (seq integer primary key, token text not null);
+insert or ignore into mark values (0, lower(hex(randomblob(8))));
 """

@@ -4,6 +4,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Sequence
+from secrets import token_hex
 
 import msgspec
 
@@ -11,6 +12,9 @@ from app.errors import CollectionChangedError
 from app.store.base import MAX_VERSION, Change, CollectionSettings, Outcome, VectorSpace
 from app.store.sqlite.reads import collection_settings, vector_space
 from app.store.sqlite.schema import DOMAIN
+
+KEPT_MARKS = 1_000_000
+"""A follower that is this many changes behind reads all documents anew."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -48,13 +52,17 @@ def apply(
     if space is not None:
         _fix_vector_space(db, collection, space)
     (seq,) = db.execute("select last from sequence").fetchone()
+    before = seq
     counts: Counter[tuple[str, int]] = Counter()
     outcomes: list[Outcome] = []
     for change in changes:
         outcome = _apply_one(db, collection, change, seq + 1, counts)
         seq += outcome in ("created", "updated", "deleted")
         outcomes.append(outcome)
-    db.execute("update sequence set last = ?", (seq,))
+    if seq != before:
+        db.execute("update sequence set last = ?", (seq,))
+        db.execute("insert into mark values (?, ?)", (seq, token_hex(8)))
+        db.execute("delete from mark where seq <= ?", (seq - KEPT_MARKS,))
     _add_counts(db, collection, counts)
     return outcomes
 
@@ -79,15 +87,19 @@ def _apply_one(
     db: sqlite3.Connection, collection: str, change: Change, seq: int, counts: Counter[tuple[str, int]]
 ) -> Outcome:
     row = db.execute(
-        "select key, version, fingerprint, content is not null, excluded from document where collection = ? and id = ?",
+        "select key, version, fingerprint, content is not null, excluded, vector is not null from document"
+        " where collection = ? and id = ?",
         (collection, change.id),
     ).fetchone()
-    key, stored_version, fingerprint, present, was_excluded = row or (None, 0, b"", False, False)
+    key, stored_version, fingerprint, present, was_excluded, has_vector = row or (None, 0, b"", False, False, False)
     content, version = change.content, change.version
     same = present and fingerprint == change.fingerprint
+    completes = same and not has_vector and change.vector is not None and version in (None, stored_version)
     if content is None:
         if not present:
             return "absent"
+        version = stored_version
+    elif completes:
         version = stored_version
     elif version is None:
         if same:

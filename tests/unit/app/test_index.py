@@ -1,6 +1,6 @@
 import tracemalloc
-from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from threading import Event
 from typing import Any
 
@@ -10,30 +10,10 @@ import pytest
 
 from app.index import MAX_RESULTS, MIN_DEAD, CollectionIndex, Index
 from app.store.base import IndexEntry, Vector
+from tests.indexes import entry, index_of, members
 
 QUERY = np.array([1, 0, 0, 0], np.float32)
 EAST, NORTH, WEST = (np.array(v, np.float32) for v in ([1, 0], [0, 1], [-1, 0]))
-
-
-def entry(
-    name: str, vector: Vector | None = None, bins: Mapping[str, int] | None = None, *, seq: int = 1, **state: bool
-) -> IndexEntry:
-    present, excluded = state.get("present", True), state.get("excluded", False)
-    return IndexEntry(seq, "c", name, present, excluded, bins or {}, vector)
-
-
-def index_of(entries: Iterable[IndexEntry]) -> CollectionIndex:
-    index = CollectionIndex()
-    for one in entries:
-        index.put(one)
-    return index
-
-
-def members(index: CollectionIndex, entity: str) -> dict[str, int]:
-    found = index.members(entity)
-    names = index.ids(found.rows)
-    assert len(names) == len(set(names)) == len(found.rows)
-    return dict(zip(names, found.bins.tolist(), strict=True))
 
 
 def random_units(n: int, dimension: int, seed: int = 0) -> Vector:
@@ -100,10 +80,25 @@ def test_similarities_have_a_row_a_document_and_a_column_a_query():
 
 
 @pytest.mark.parametrize("dimension", [0, 1, 3])
-def test_queries_of_another_dimension_are_similar_to_nothing(dimension: int):
+def test_queries_of_another_dimension_are_similar_to_nothing_and_find_nothing(dimension: int):
     index = index_of([entry("east", EAST), entry("north", NORTH)])
-    similarities = index.similarities(index.rows_of(["north", "east"]), np.ones((3, dimension), np.float32))
-    assert similarities.tolist() == [[0, 0, 0], [0, 0, 0]]
+    queries = np.ones((3, dimension), np.float32)
+    assert index.similarities(index.rows_of(["north", "east"]), queries).tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert index.search(queries[0], 2) == []
+
+
+def test_the_vector_of_a_document_is_its_latest_or_none():
+    index = index_of([entry("a", EAST), entry("a", NORTH), entry("gone", EAST), entry("gone", present=False)])
+    found = [index.vector(name) for name in ("a", "gone", "never")]
+    assert [None if vector is None else vector.tolist() for vector in found] == [[0, 1], None, None]
+    assert index_of([entry("a")]).vector("a") is None
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_equals_are_chosen_and_ordered_by_id_in_whatever_order_they_were_put(k: int):
+    for order in permutations("abc"):
+        index = index_of([entry("0", NORTH), *(entry(name, EAST) for name in order)])
+        assert index.search(EAST, k) == [("a", 1.0), ("b", 1.0), ("c", 1.0)][:k]
 
 
 @pytest.mark.parametrize("k", [1, 10, 300, 10**9])
@@ -158,9 +153,9 @@ def changed_much() -> Index:
     """300 documents, each replaced five times, every third of them deleted at last."""
     index, vectors = Index(), random_units(1500, 4)
     for i, vector in enumerate(vectors):
-        index.put(entry(f"d{i % 300}", vector, {"room": i % 7, f"e{i % 300 % 5}": 3}, seq=i))
+        index.put(entry(f"d{i % 300}", vector, {"room": i % 7, f"e{i % 300 % 5}": 3}))
     for i in range(0, 300, 3):
-        index.put(entry(f"d{i}", present=False, seq=2000 + i))
+        index.put(entry(f"d{i}", present=False))
     return index
 
 
@@ -170,10 +165,11 @@ async def test_compaction_keeps_what_is_found():
     await index.compact()
     after = index["c"]
     assert after is not before
-    assert (len(index), index.seq) == (200, 2297)
+    assert len(index) == 200
     assert not after.needs_compaction()
     assert after.search(QUERY, 300) == before.search(QUERY, 300)
     assert len(after.search(QUERY, 300)) == 200
+    assert after.entities("", 9) == before.entities("", 9)
     for entity in ("room", "e0", "e4"):
         assert list(members(after, entity).items()) == list(members(before, entity).items())
     names = ["d1", "d0", "d299"]
@@ -217,22 +213,37 @@ def test_a_search_beside_the_writer_never_finds_a_document_twice_or_with_a_wrong
         assert {score for _, score in hits} <= {0.0, 1.0}
 
 
-def test_a_document_replaced_during_a_search_is_still_found(monkeypatch: pytest.MonkeyPatch):
-    index = index_of([entry("a", EAST), entry("b", NORTH)])
-    knn = faiss.knn
+@pytest.mark.parametrize("history", [[EAST], [EAST, WEST], [WEST, EAST]])
+def test_a_document_replaced_during_a_search_is_found_as_it_was_at_its_start(
+    monkeypatch: pytest.MonkeyPatch, history: list[Vector]
+):
+    index = index_of([*(entry("a", vector) for vector in history), entry("b", NORTH)])
+    before, knn = index.search(EAST, 2), faiss.knn
 
     def knn_beside_a_writer(*arguments: Any, **options: Any) -> Any:
         found = knn(*arguments, **options)
-        index.put(entry("a", EAST, {"room": 1}))  # by another thread, in real life
+        index.put(entry("a", history[-1], {"room": 1}))  # by another thread, in real life
         return found
 
     monkeypatch.setattr(faiss, "knn", knn_beside_a_writer)
-    assert [name for name, _ in index.search(EAST, 2)] == ["a", "b"]
+    assert index.search(EAST, 2) == before
 
 
 def test_collections_are_indexed_apart():
     index = Index()
-    index.put(entry("a", EAST, {"room": 1}, seq=4))
-    index.put(IndexEntry(7, "other", "a", True, False, {"room": 2}, None))
-    assert (members(index["c"], "room"), members(index["other"], "room")) == ({"a": 1}, {"a": 2})
-    assert (len(index), index.seq, index["c"].dimension, index["other"].dimension) == (2, 7, 2, 0)
+    index.put(entry("a", EAST, {"room": 1}))
+    index.put(entry("a", None, {"room": 2, "food": 3}, collection="other"))
+    assert (members(index["c"]), members(index["other"])) == ({"a": 1}, {"a": 2})
+    assert (index["c"].entities("", 9), index["other"].knows("food")) == ([("room", 1)], True)
+    assert (len(index), index["c"].dimension, index["other"].dimension) == (2, 2, 0)
+
+
+def test_an_adopted_index_replaces_all_of_the_old_but_what_a_reader_holds():
+    index, other = Index(), Index()
+    index.put(entry("old", EAST, {"room": 1}))
+    index.put(entry("old", EAST, {"room": 1}, collection="gone"))
+    other.put(entry("new", NORTH, {"room": 5}))
+    held = index["c"]
+    index.adopt(other)
+    assert (len(index), members(index["c"]), members(index["gone"])) == (1, {"new": 5}, {})
+    assert (members(held), held.search(EAST, 9)) == ({"old": 1}, [("old", 1.0)])

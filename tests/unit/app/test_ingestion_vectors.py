@@ -8,6 +8,7 @@ from app.encoder import Encoder, unit
 from app.ingestion import BATCH, Ingestion
 from app.schemas import IngestResponse
 from app.store.base import Store, Vector, VectorSpace
+from tests.conftest import Unreliable, walk
 from tests.fakes import DIMENSION, bag_of_words
 
 AXIS = np.eye(DIMENSION, dtype=np.float32)
@@ -48,7 +49,7 @@ async def ingest(store: Store, encoder: Encoder | None, *documents: dict[str, ob
 
 
 async def vectors(store: Store) -> dict[str, Vector | None]:
-    return {entry.id: entry.vector for entry in await store.entries_since(0, 10_000)}
+    return {entry.id: entry.vector for entry in (await walk(store)).entries}
 
 
 def words(text: str) -> list[float]:
@@ -104,6 +105,21 @@ async def test_without_an_encoder_the_first_embedding_fixes_the_dimension(store:
     assert [(one.id, one.pointer) for one in report.failed] == [("3", "/embedding")]
     assert await store.vector_space("c") == VectorSpace(2, None)
     assert (await vectors(store))["two"].tolist() == pytest.approx([0.6, 0.8])
+
+
+async def test_vectors_that_another_fixed_meanwhile_fail_only_the_documents_that_differ(store: Store):
+    class Overtaken(Unreliable):
+        """Another ingest fixes the vectors between the reading of their space and the storing of the documents."""
+
+        async def vector_space(self, collection: str) -> VectorSpace | None:
+            before = await store.vector_space(collection)
+            await ingest(store, None, {"id": "other", "embedding": [1, 0, 0]})
+            return before
+
+    mine = ({"id": "plain"}, {"id": "two", "embedding": [1, 0]}, {"id": "three", "embedding": [0, 1, 0]})
+    report = await ingest(Overtaken(store), None, *mine)
+    assert [(one.id, one.pointer) for one in report.failed] == [("two", "/embedding")]
+    assert sorted(await store.documents("c", ["plain", "two", "three"])) == ["plain", "three"]
 
 
 async def test_an_empty_embedding_is_refused_and_fixes_nothing(store: Store):
@@ -182,3 +198,28 @@ async def test_a_replacement_without_a_vector_leaves_none(store: Store, encoder:
     await ingest(store, encoder, {"id": "a", "text": "pool"})
     assert (await ingest(store, encoder, {"id": "a"})).updated == 1
     assert await vectors(store) == {"a": None}
+
+
+async def test_a_text_that_came_before_the_encoder_gets_its_vector_when_it_comes_again(
+    store: Store, encoder: Recording
+):
+    text = {"id": "a", "text": "warm pool"}
+    await ingest(store, None, text)
+    again = [await ingest(store, encoder, text) for _ in range(2)]
+    assert [(report.updated, report.unchanged) for report in again] == [(1, 0), (0, 1)]
+    assert (await vectors(store))["a"].tolist() == words("warm pool")
+
+
+async def test_the_same_version_of_a_text_is_no_conflict_when_it_comes_again_with_an_encoder(
+    store: Store, encoder: Recording
+):
+    text = {"id": "a", "text": "warm pool", "version": 5}
+    await ingest(store, None, text)
+    assert (await ingest(store, encoder, text)).failed == []
+
+
+async def test_a_text_that_comes_again_without_an_encoder_keeps_its_vector(store: Store, encoder: Recording):
+    text = {"id": "a", "text": "warm pool"}
+    await ingest(store, encoder, text)
+    assert (await ingest(store, None, text)).unchanged == 1
+    assert (await vectors(store))["a"] is not None
