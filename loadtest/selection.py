@@ -65,7 +65,7 @@ def against_the_papers() -> None:
     """Times of each W1 and JS selector, as ratios to the literal and the vectorised form."""
     relevance, bins, counts = problem(N)
     shares = counts / counts.sum()
-    print(f"N = {N}, k = {K}, m = {BINS}; compiled form: {'yes' if native._native else 'no'}\n")
+    print(f"N = {N}, k = {K}, m = {BINS}; compiled form: {'yes' if native.IS_COMPILED else 'no'}\n")
     print("| selector | us | literal form / ours | vectorised over N / ours |")
     print("| --- | ---: | ---: | ---: |")
     for name, written_out in LITERAL.items():

@@ -7,7 +7,7 @@ from warp_core.policy import Policy, attainable_em
 from warp_core.scale import SENTIMENT_INTENSITY, OpinionScale
 from warp_core.selectors import SELECTORS, reachable_w1, select, top_k, w1_exact, w1_minimizer, w1_mmr
 from warp_core.target import TargetDistribution, target_distribution
-from warp_core.transport import wasserstein1
+from warp_core.transport import wasserstein1, wasserstein2
 
 __all__ = [
     "SELECTORS",
@@ -29,4 +29,5 @@ __all__ = [
     "w1_minimizer",
     "w1_mmr",
     "wasserstein1",
+    "wasserstein2",
 ]

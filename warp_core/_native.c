@@ -1,12 +1,13 @@
-/* The W1 selectors' inner loops, compiled. The pure forms in greedy.py and selectors/w1_exact.py say what is computed
- * and why; this file does the same steps in the same order, and the tests hold one against the other.
+/* The W1 and Jensen-Shannon selectors' inner loops, compiled. The pure forms (greedy.py, selectors/w1_exact.py,
+ * selectors/jensen_shannon.py) say what is computed and why; this file does the same steps in the same order, and the tests hold one against the other.
  *
- * All costs are whole numbers below 2^53 (native.py sees to it), so doubles hold and compare them exactly.
+ * Transport costs are whole numbers below 2^53 (native.py sees to it), so doubles hold and compare them exactly.
  */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <float.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -47,13 +48,32 @@ static double current_cost(const Problem *on, const int64_t *counts, int64_t n) 
     return cost;
 }
 
-/* greedy.take_best over transport costs. Without `gain` costs tie within floor(tie * length); with it they are scaled
- * as in w1_mmr, less weight * blended, and tie within `tie`. `next` has room for n_bins indices into order, and is
- * where each bin's queue begins; `skip` (or NULL) marks candidates that are not to be taken. */
-static int64_t take_best(const Problem *on, const char *skip, int gain, double weight, double unit, double range,
+/* Jensen-Shannon divergence with one document more in each bin (jensen_shannon.DivergenceCost.of_one_more). */
+static void divergences(const Problem *on, double constant, const int64_t *counts, int64_t n, double *costs) {
+    double total = on->aims[on->n_bins - 1], own = 0, mixed = 0;
+    for (int64_t i = 0; i < on->n_bins; i++) {
+        double share = (on->aims[i] - (i ? on->aims[i - 1] : 0)) / total, c = (double)counts[i];
+        double x = c + (double)n * share;
+        double term = x > 0 ? x * log2(x) : 0, held = c > 0 ? c * log2(c) : 0;
+        own += held;
+        mixed += term;
+        costs[i] = ((c + 1) * log2(c + 1) - held - ((x + 1) * log2(x + 1) - term)) / (2 * (double)n);
+    }
+    double before = constant + log2((double)n) / 2 + (own - mixed) / (2 * (double)n);
+    for (int64_t i = 0; i < on->n_bins; i++) costs[i] += before;
+}
+
+enum { W1_MINIMIZER, W1_MMR, W1_EXACT, JS_MINIMIZER, JS_MMR };
+
+/* greedy.take_best. `furthest` is the measure of an empty list; `unit` scales a transport cost to W1, and is the
+ * constant of the divergence. The MMR forms scale a step's costs by the current one, less weight * blended. Ties lie
+ * within `tie`, for whole-number costs within floor(tie * length). `work` has room for 3 * n_bins; `skip` (or NULL)
+ * marks candidates that are not to be taken. */
+static int64_t take_best(const Problem *on, int mode, const char *skip, double weight, double unit, double furthest,
                          double tie, double *work, int64_t *next, int64_t *counts, int64_t *picked) {
-    double *balance = work, *costs = work + on->n_bins;
-    double total = on->aims[on->n_bins - 1];
+    double *balance = work, *costs = work + on->n_bins, *raw = costs + on->n_bins;
+    double total = on->aims[on->n_bins - 1], current = furthest;
+    int divergence = mode == JS_MINIMIZER || mode == JS_MMR, gain = mode == W1_MMR || mode == JS_MMR;
     int64_t taken = 0;
     for (int64_t b = 0; b < on->n_bins; b++) {
         balance[b] = total;
@@ -61,20 +81,19 @@ static int64_t take_best(const Problem *on, const char *skip, int gain, double w
         counts[b] = 0;
     }
     for (; taken < on->k; taken++) {
-        double scale = 1, within = tie, lowest = DBL_MAX;
-        relative_costs(on, balance, costs);
+        double length = (double)(taken + 1), scale = 1, lowest = DBL_MAX;
+        double within = gain || divergence ? tie : (double)(int64_t)(tie * length);
+        if (divergence) divergences(on, unit, counts, taken + 1, raw);
+        else relative_costs(on, balance, raw);
         if (gain) {
-            double current = range;
-            if (taken) current = current_cost(on, counts, taken) / ((double)taken * total) * unit;
-            if (current < tie) current = tie;
-            scale = (1 - weight) * unit / ((double)(taken + 1) * total * current);
-        } else {
-            within = (double)(int64_t)(tie * (double)(taken + 1));
+            if (!divergence && taken) current = current_cost(on, counts, taken) / ((double)taken * total) * unit;
+            scale = (1 - weight) / (current < tie ? tie : current);
+            if (!divergence) scale *= unit / (length * total);
         }
         for (int64_t b = 0; b < on->n_bins; b++) {
             while (skip && next[b] < on->ends[b + 1] && skip[on->order[next[b]]]) next[b]++;
             if (next[b] == on->ends[b + 1]) continue;
-            if (gain) costs[b] = costs[b] * scale - weight * on->blended[on->order[next[b]]];
+            costs[b] = gain ? raw[b] * scale - weight * on->blended[on->order[next[b]]] : raw[b];
             if (costs[b] < lowest) lowest = costs[b];
         }
         int64_t best = -1, bin = -1;
@@ -85,12 +104,15 @@ static int64_t take_best(const Problem *on, const char *skip, int gain, double w
         }
         if (best < 0) break;
         picked[taken] = best;
+        if (divergence) current = raw[bin];
         counts[bin]++;
         next[bin]++;
         for (int64_t i = bin; i + 1 < on->n_bins; i++) balance[i] += 2 * total;
     }
     return taken;
 }
+
+#define GRID 1099511627776.0 /* greedy.GRID */
 
 typedef struct {
     double cost;
@@ -111,7 +133,7 @@ static void best_set(const Problem *on, double transport, double reward, char *s
             Increment own;
             if (j < end) {
                 own.position = on->order[j];
-                own.cost = reward != 0 ? -reward * on->blended[own.position] : 0;
+                own.cost = reward != 0 ? -rint(reward * on->blended[own.position] * GRID) : 0;
             }
             if (j == end || (i < size && smaller(on, &best[i], &own))) merged[count++] = best[i++];
             else merged[count++] = own, j++;
@@ -123,7 +145,8 @@ static void best_set(const Problem *on, double transport, double reward, char *s
         double aim = on->aims[b] * (double)on->k;
         for (int64_t c = 0; c < size; c++) {
             double now = (double)c * total - aim, then = now + total;
-            best[c].cost += transport * on->gaps[b] * ((then < 0 ? -then : then) - (now < 0 ? -now : now));
+            double step = on->gaps[b] * ((then < 0 ? -then : then) - (now < 0 ? -now : now));
+            best[c].cost += reward != 0 ? rint(transport * step * GRID) : step;
         }
     }
     for (int64_t i = 0; i < size; i++) skip[best[i].position] = 0;
@@ -139,35 +162,35 @@ static int doubles(PyObject *source, Py_buffer *view, Py_ssize_t length) {
     return -1;
 }
 
-/* choose(mode, relevance, blended, order, ends, aims, gaps, k, weight, unit, range, tie, transport, reward) -> list
- * mode: 0 w1_minimizer, 1 w1_mmr, 2 w1_exact. All columns are contiguous, 8 bytes an entry. */
+/* choose(mode, relevance, blended, order, ends, aims, gaps, k, weight, unit, furthest, tie, transport, reward) -> list
+ * All columns are contiguous, 8 bytes an entry. */
 static PyObject *choose(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *sources[6], *result = NULL;
     Py_buffer views[6];
     int mode, held = 0;
     long long k;
-    double weight, unit, range, tie, transport, reward;
+    double weight, unit, furthest, tie, transport, reward;
     if (!PyArg_ParseTuple(args, "iOOOOOOLdddddd", &mode, &sources[0], &sources[1], &sources[2], &sources[3], &sources[4],
-                          &sources[5], &k, &weight, &unit, &range, &tie, &transport, &reward))
+                          &sources[5], &k, &weight, &unit, &furthest, &tie, &transport, &reward))
         return NULL;
     Py_ssize_t n = PyObject_Size(sources[0]), n_bins = PyObject_Size(sources[4]), m = PyObject_Size(sources[2]);
     Py_ssize_t lengths[6] = {n, n, m, n_bins + 1, n_bins, n_bins - 1};
     for (; held < 6; held++)
         if (doubles(sources[held], &views[held], lengths[held]) < 0) goto done;
     Problem on = {views[0].buf, views[1].buf, views[2].buf, views[3].buf, views[4].buf, views[5].buf, n_bins, k};
-    double *work = malloc(2 * n_bins * sizeof *work);
+    double *work = malloc(3 * n_bins * sizeof *work);
     int64_t *next = malloc((2 * n_bins + k) * sizeof *next);
-    Increment *increments = mode == 2 ? malloc((2 * k + 1) * sizeof *increments) : NULL;
-    char *skip = mode == 2 ? malloc(n + 1) : NULL;
-    if (!work || !next || (mode == 2 && (!increments || !skip))) {
+    Increment *increments = mode == W1_EXACT ? malloc((2 * k + 1) * sizeof *increments) : NULL;
+    char *skip = mode == W1_EXACT ? malloc(n + 1) : NULL;
+    if (!work || !next || (mode == W1_EXACT && (!increments || !skip))) {
         PyErr_NoMemory();
     } else {
         int64_t *picked = next + 2 * n_bins;
-        if (mode == 2) {
+        if (mode == W1_EXACT) {
             for (Py_ssize_t i = 0; i < n; i++) skip[i] = 1;
             best_set(&on, transport, reward, skip, increments, increments + k);
         }
-        int64_t taken = take_best(&on, skip, mode == 1, weight, unit, range, tie, work, next, next + n_bins, picked);
+        int64_t taken = take_best(&on, mode, skip, weight, unit, furthest, tie, work, next, next + n_bins, picked);
         result = PyList_New(taken);
         for (int64_t i = 0; result && i < taken; i++) PyList_SetItem(result, i, PyLong_FromLongLong(picked[i]));
     }

@@ -13,7 +13,7 @@ def choose(
     k: int,
     weight: float,
     unit: float,
-    scale_range: float,
+    furthest: float,
     tie: float,
     transport: float,
     reward: float,

@@ -1,6 +1,6 @@
 """The records that every selector shares: what it is given, and what it gives back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +33,8 @@ class CandidatePool:
     bins : shape (N,), 0 .. n_bins - 1, or -1 where the opinion is unknown.
     matched : shape (N,), whether the candidate holds an opinion on the queried entity; all, when left out.
     scale : the axis of the bins.
-    embeddings : shape (N, d), finite, of any length; for selectors that compare candidates.
+    embeddings : shape (N, d), finite; for selectors that compare candidates. Only directions count: rows too long or
+        too short to be squared are rescaled.
     tokens : shape (N,), what each candidate costs of a token budget; whole and at least 0.
     texts : N texts, for lexical selectors.
 
@@ -60,7 +61,10 @@ class CandidatePool:
         self.matched: BoolArray = (
             np.ones(n, np.bool_) if matched is None else _vector("matched", matched, np.bool_, "biuf")
         )
-        self.embeddings: FloatArray | None = None if embeddings is None else _matrix("embeddings", embeddings)
+        self.embeddings: FloatArray | None = None
+        self.lengths: FloatArray | None = None
+        if embeddings is not None:
+            self.embeddings, self.lengths = _vectors_and_lengths("embeddings", embeddings)
         self.tokens: IntArray | None = None if tokens is None else _vector("tokens", tokens, np.intp, "iuf")
         self.texts: Sequence[str] | None = texts
         if not np.isfinite(self.relevance).all():
@@ -80,11 +84,12 @@ class CandidatePool:
     def take(self, positions: IntArray) -> "CandidatePool":
         """The pool of some of these candidates, in the order given; shape of `positions`: (M,)."""
         part = copy(self)
-        for derived in ("by_relevance", "unit_embeddings"):
+        for derived in ("by_relevance", "directions", "unit_embeddings"):
             part.__dict__.pop(derived, None)
         part.relevance, part.bins = self.relevance[positions], self.bins[positions]
         part.matched = self.matched[positions]
         part.embeddings = None if self.embeddings is None else self.embeddings[positions]
+        part.lengths = None if self.lengths is None else self.lengths[positions]
         part.tokens = None if self.tokens is None else self.tokens[positions]
         part.texts = None if self.texts is None else [self.texts[p] for p in positions.tolist()]
         return part
@@ -95,14 +100,17 @@ class CandidatePool:
         return np.argsort(-self.relevance, kind="stable")
 
     @cached_property
+    def directions(self) -> tuple[FloatArray, FloatArray]:
+        """The embeddings, shape (N, d), and the factor that brings each to length 1, shape (N,); of a zero one any."""
+        if self.embeddings is None or self.lengths is None:  # a selector that needs them has checked
+            raise InvalidInputError("embeddings", "are needed, and the pool has none")
+        return self.embeddings, 1 / np.maximum(self.lengths, _SQUARABLE[0])
+
+    @cached_property
     def unit_embeddings(self) -> FloatArray:
         """The embeddings at length 1, shape (N, d); zero stays zero. Inner products are cosines."""
-        if self.embeddings is None:  # a selector that needs them has checked
-            raise InvalidInputError("embeddings", "are needed, and the pool has none")
-        peaks = np.abs(self.embeddings).max(axis=1, keepdims=True, initial=0.0)
-        scaled = np.divide(self.embeddings, peaks, out=np.zeros_like(self.embeddings), where=peaks > 0)
-        norms = np.linalg.norm(scaled, axis=1, keepdims=True)
-        units: FloatArray = np.divide(scaled, norms, out=scaled, where=norms > 0)
+        vectors, factors = self.directions
+        units: FloatArray = vectors * factors[:, None]
         return units
 
     def queue_order(self, k: int) -> tuple[IntArray, IntArray]:
@@ -194,14 +202,29 @@ def _ends(bins: IntArray, n_bins: int) -> IntArray:
     return np.bincount(bins + 1, minlength=n_bins + 1).cumsum()
 
 
-def _matrix(argument: str, values: ArrayLike) -> FloatArray:
+_SQUARABLE = 1e-280, 1e300
+"""Squared lengths in this range are neither rounded off nor infinite."""
+
+
+def _vectors_and_lengths(argument: str, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Values as vectors, shape (N, d), and their lengths, shape (N,)."""
     try:
-        matrix = np.asarray(values, np.float64)
+        vectors = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(argument, f"must be vectors of one length ({error})") from error
-    if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise InvalidInputError(argument, f"must be finite vectors of one length, got shape {matrix.shape}")
-    return matrix
+    if vectors.ndim != 2:
+        raise InvalidInputError(argument, f"must be finite vectors of one length, got shape {vectors.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares: FloatArray = np.vecdot(vectors, vectors)
+    low, high = _SQUARABLE
+    if len(squares) and not (squares.min() > low and squares.max() < high):  # neither holds of nan
+        if not np.isfinite(vectors).all():
+            raise InvalidInputError(argument, f"must be finite vectors of one length, got shape {vectors.shape}")
+        peaks = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+        ordinary = (squares > low) & (squares < high)
+        vectors = vectors / np.where(ordinary[:, None] | (peaks == 0), 1, peaks)
+        squares = np.vecdot(vectors, vectors)
+    return vectors, np.sqrt(squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +248,10 @@ class Options:
     token_budget: int | None = None
     query: str = ""
     seed: int = 0
+
+
+Pick = Callable[[CandidatePool, TargetDistribution, int, Options], list[int]]
+"""(eligible candidates, target, k, options) -> positions among them, in selection order."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,10 @@ TIE = 1e-9
 """Scores closer than this are equal; the more relevant candidate wins, then the earlier one."""
 
 
+GRID = 2**40
+"""Blended costs that are summed are rounded to multiples of 1 / GRID first, far below a tie, so that sums are exact."""
+
+
 class RunningCost(Protocol):
     """The cost of a list that grows by one document at a time.
 

@@ -1,4 +1,4 @@
-"""The W1 selectors' inner loops in compiled form (`_native.c`), where the build had a compiler and the numbers fit.
+"""Inner loops of the W1 and Jensen-Shannon selectors, compiled (`_native.c`) where the build had a compiler.
 
 Each has a pure form, which is the reference, and which does the work wherever the compiled one cannot.
 """
@@ -9,15 +9,17 @@ from functools import wraps
 
 import numpy as np
 
-from warp_core.candidates import CandidatePool, Options
-from warp_core.greedy import TIE
-from warp_core.selectors.base import Pick
+from warp_core.candidates import CandidatePool, Options, Pick
+from warp_core.distributions import entropy
+from warp_core.greedy import GRID, TIE
 from warp_core.target import TargetDistribution
 
 try:
-    from warp_core import _native
+    from warp_core._native import choose
 except ImportError:  # built without a compiler
-    _native = None  # type: ignore[assignment]
+    choose = None  # type: ignore[assignment]
+
+IS_COMPILED = choose is not None
 
 _LARGEST_EXACT = 2**53
 """Doubles hold whole numbers below this exactly."""
@@ -29,6 +31,8 @@ class Method(IntEnum):
     W1_MINIMIZER = 0
     W1_MMR = 1
     W1_EXACT = 2
+    JS_MINIMIZER = 3
+    JS_MMR = 4
 
 
 def compiled(method: Method) -> Callable[[Pick], Pick]:
@@ -38,8 +42,10 @@ def compiled(method: Method) -> Callable[[Pick], Pick]:
         @wraps(pure)
         def pick(pool: CandidatePool, target: TargetDistribution, k: int, options: Options) -> list[int]:
             size = min(k, len(pool))
-            costs = 4 * target.total * (size + 1) * sum(pool.scale.gaps)
-            if _native is None or options.redundancy_weight or costs >= _LARGEST_EXACT:
+            largest: float = 4 * target.total * (size + 1) * sum(pool.scale.gaps)
+            if options.weight and size:
+                largest = max(largest, 4 * GRID * float(np.abs(options.relevance).max()))
+            if not IS_COMPILED or options.redundancy_weight or not largest < _LARGEST_EXACT:
                 return pure(pool, target, k, options)
             return _choose(method, pool, target, size, options)
 
@@ -55,7 +61,12 @@ def _choose(method: Method, pool: CandidatePool, target: TargetDistribution, k: 
     transport, reward = 1.0, 0.0
     if weight and size:
         transport, reward = (1 - weight) * scale.unit / (scale.range * size * total), weight / size
-    picked: list[int] = _native.choose(
+    unit, furthest, tie = scale.unit, scale.range, TIE
+    if method in (Method.JS_MINIMIZER, Method.JS_MMR):
+        unit, furthest = 1 - entropy(target.shares) / 2, 1.0  # the divergence's constant, and its largest value
+    elif method != Method.W1_MMR:
+        tie = TIE * total / scale.unit  # a document; costs are whole numbers here
+    picked: list[int] = choose(
         method,
         np.ascontiguousarray(pool.relevance),
         np.ascontiguousarray(options.relevance),
@@ -65,9 +76,9 @@ def _choose(method: Method, pool: CandidatePool, target: TargetDistribution, k: 
         np.array(scale.gaps, np.float64),
         size,
         weight,
-        scale.unit,
-        scale.range,
-        TIE if method is Method.W1_MMR else TIE * total / scale.unit,  # as the pure forms have it
+        unit,
+        furthest,
+        tie,
         transport,
         reward,
     )

@@ -1,4 +1,4 @@
-"""Wasserstein-1 on ordered bins: the closed form over cumulative shares (WARP, equation 1).
+"""Wasserstein-1 on ordered bins: the closed form over cumulative shares (WARP, equation 1); and Wasserstein-2.
 
 Everything that is compared is compared as a whole number: with C_i the cumulative counts of n documents and T_i the
 cumulative weights of a target with total D, `sum_i gap_i * |C_i * D - T_i * n|` orders selections of one length exactly
@@ -32,6 +32,32 @@ def wasserstein1(p: ArrayLike, q: ArrayLike, scale: OpinionScale = SENTIMENT_INT
     """
     gaps = np.diff(scale.positions)
     return float(np.abs(_cdf("p", p, scale) - _cdf("q", q, scale))[:-1] @ gaps)
+
+
+def wasserstein2(p: ArrayLike, q: ArrayLike, scale: OpinionScale = SENTIMENT_INTENSITY) -> float:
+    """W2 between two distributions over the scale's bins, in scale units: 0 .. scale.range, at least W1.
+
+    sqrt(integral over u in 0 .. 1 of (Q_p(u) - Q_q(u))^2), Q the quantile functions: on a line the cheapest plan, for
+    any convex cost, couples equal quantiles.
+
+    Parameters
+    ----------
+    p, q : shape (n_bins,), non-negative with a positive sum; they are normalised.
+
+    Raises
+    ------
+    InvalidInputError : as `wasserstein1`.
+
+    Notes
+    -----
+    O(n_bins log n_bins). A rounding error of the masses appears as its square root: two spellings of one distribution
+    may be 1e-8 of the range apart, where W1 has 1e-16. Proportional whole numbers are exactly 0 apart.
+    """
+    cdf_p, cdf_q = _cdf("p", p, scale), _cdf("q", q, scale)
+    levels = np.union1d(cdf_p, cdf_q)
+    positions = np.array(scale.positions)
+    distances = positions[np.searchsorted(cdf_p, levels)] - positions[np.searchsorted(cdf_q, levels)]
+    return math.sqrt(np.diff(levels, prepend=0.0) @ distances**2)
 
 
 def _cdf(argument: str, values: ArrayLike, scale: OpinionScale) -> FloatArray:

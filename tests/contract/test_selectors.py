@@ -35,16 +35,29 @@ BAD_ARGUMENTS = {
 }
 
 
+def pool_of(relevance, bins, matched=None) -> CandidatePool:
+    """A pool with every column that some selector needs; candidates of one relevance and bin are alike in all."""
+    angles = [b + 3 * r for b, r in zip(bins, relevance, strict=True)]
+    return CandidatePool(
+        relevance,
+        bins,
+        matched,
+        embeddings=np.array([[np.cos(a), np.sin(a), 1] for a in angles]).reshape(-1, 3),
+        tokens=[b + 2 for b in bins],
+        texts=[f"opinion {b}" for b in bins],
+    )
+
+
 def mixed_pool() -> CandidatePool:
     """Partly matched, partly of unknown bin, with equal relevances."""
     rng = np.random.default_rng(7)
-    return CandidatePool(rng.random(N).round(1), rng.integers(-1, 7, N), rng.random(N) < 0.7)
+    return pool_of(rng.random(N).round(1), rng.integers(-1, 7, N), rng.random(N) < 0.7)
 
 
 def eligible_pool() -> CandidatePool:
     """All matched, all of known bin, no two relevances equal."""
     rng = np.random.default_rng(11)
-    return CandidatePool(rng.permutation(N) / N, rng.integers(0, 7, N))
+    return pool_of(rng.permutation(N) / N, rng.integers(0, 7, N))
 
 
 def eligible(name: str, pool: CandidatePool) -> set[int]:
@@ -86,7 +99,7 @@ class TestEverySelector:
     def test_leaves_the_pool_untouched(self, name):
         pool, twin = mixed_pool(), mixed_pool()
         select(name, pool, TARGET, K, fill=True)
-        for array in ("relevance", "bins", "matched"):
+        for array in ("relevance", "bins", "matched", "embeddings", "tokens", "texts"):
             np.testing.assert_array_equal(getattr(pool, array), getattr(twin, array))
 
     def test_answers_the_same_twice(self, name):
@@ -117,19 +130,19 @@ class TestEverySelector:
         assert filled == unfilled + rest
 
     def test_equal_candidates_come_in_input_order(self, name):
-        pool = CandidatePool([0.5] * 12, [2, 5, -1] * 4)
+        pool = pool_of([0.5] * 12, [2, 5, -1] * 4)
         picked = chosen(name, pool, 12)
         for b in (2, 5):
             of_bin = [d for d in picked if pool.bins[d] == b]
             assert of_bin == sorted(of_bin)
 
     def test_unknown_bins_are_never_chosen_where_bins_are_needed(self, name):
-        unknown = CandidatePool([0.5, 0.9], [-1, -1])
+        unknown = pool_of([0.5, 0.9], [-1, -1])
         assert chosen(name, unknown, 2) == ([] if SELECTORS[name].needs_bins else [1, 0])
         assert chosen(name, unknown, 2, fill=True) == [1, 0]
 
     def test_an_empty_pool_gives_an_empty_selection(self, name):
-        assert chosen(name, CandidatePool([], []), 3, fill=True) == []
+        assert chosen(name, pool_of([], []), 3, fill=True) == []
 
     @pytest.mark.parametrize(
         ("argument", "bad"), [(argument, bad) for argument, values in BAD_ARGUMENTS.items() for bad in values], ids=repr
@@ -142,7 +155,7 @@ class TestEverySelector:
 
     def test_plain_and_numpy_numbers_are_accepted_alike(self, name):
         pool = mixed_pool()
-        plain = CandidatePool(pool.relevance.tolist(), pool.bins.tolist(), pool.matched.tolist())
+        plain = pool_of(pool.relevance.tolist(), pool.bins.tolist(), pool.matched.tolist())
         from_plain = select(name, plain, TARGET, 10, relevance_weight=0.25)
         from_numpy = select(name, pool, np.array(TARGET), np.int64(10), relevance_weight=np.float64(0.25))
         assert from_plain.indices.tolist() == from_numpy.indices.tolist()

@@ -1,9 +1,10 @@
 """What every store promises about changes: which version wins."""
 
+import numpy as np
 import pytest
 
-from app.store.base import MAX_VERSION, Change, Store
-from tests.conftest import counted, put
+from app.store.base import MAX_VERSION, Change, Store, VectorSpace
+from tests.conftest import counted, put, walk
 
 LOW, HIGH, GONE = {"room": 0}, {"room": 6}, None
 Step = tuple[dict[str, int] | None, int | None, str]
@@ -71,3 +72,14 @@ async def test_a_document_tells_its_version_and_without_one_takes_a_higher(store
     first, second, deleted, revived = versions
     assert (first, deleted) == (2**53 + 1, None)
     assert 2**53 + 1 < (second or 0) < (revived or 0) <= MAX_VERSION
+
+
+async def test_the_same_content_gives_a_vector_to_a_document_without_one_and_changes_nothing_else(store: Store) -> None:
+    first, second = np.eye(2, dtype=np.float32)
+    await store.apply("c", [put("d", LOW, version=5)])
+    repeats = [put("d", LOW, version=v, vector=vector) for v, vector in ((4, first), (5, first), (5, second))]
+    outcomes = await store.apply("c", [*repeats, put("d", LOW, vector=second)], VectorSpace(2, "model"))
+    assert outcomes == ["stale", "updated", "unchanged", "unchanged"]
+    (entry,) = (await walk(store)).entries
+    assert (entry.vector.tolist(), (await store.document("c", "d")).version) == (first.tolist(), 5)
+    assert await counted(store, "c") == {0: 1}

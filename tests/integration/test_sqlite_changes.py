@@ -11,7 +11,7 @@ from app.follower import Follower
 from app.index import Index
 from app.store.base import Change, Cursor, Page
 from app.store.sqlite import SqliteStore, reads
-from tests.conftest import pages, put
+from tests.conftest import pages, put, walk
 from tests.indexes import members
 
 PAGE = 3
@@ -77,3 +77,18 @@ async def test_a_follower_of_a_file_that_was_put_back_ends_with_its_documents_an
     assert members(index["c"]) == OLD | since
     assert len(store.seen) > 1
     assert all(seen == newer for seen in store.seen)
+
+
+async def test_a_file_that_is_put_back_between_two_pages_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "warp.db"
+    store = SqliteStore(file)
+    await store.apply("c", [put(f"kept {i}") for i in range(PAGE)])
+    page = await store.changes(None)
+    copy(file, tmp_path / "copy.db")
+    await store.apply("c", [put(f"lost {i}") for i in range(2 * PAGE)])
+    page = await store.changes(page.cursor)
+    assert [entry.id for entry in page.entries] == [f"lost {i}" for i in range(PAGE)]
+    copy(tmp_path / "copy.db", file)
+    page = await walk(store, page.cursor)
+    await store.close()
+    assert (page.reset, [entry.id for entry in page.entries]) == (True, [f"kept {i}" for i in range(PAGE)])

@@ -1,45 +1,12 @@
 """The fast selectors give what the papers' literal algorithms and exhaustive search give."""
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given
 
 from tests import oracles
-from tests.oracles import TIE, Problem
-from warp_core import (
-    SELECTORS,
-    CandidatePool,
-    OpinionScale,
-    TargetDistribution,
-    reachable_w1,
-    w1_exact,
-    w1_minimizer,
-    w1_mmr,
-)
-
-SCALES = [(-30, -20, -10, 0, 10, 20, 30), (1, 2, 3, 4, 5), (0, 1), (-2, 0, 0.5, 7), (0, 0.1, 0.35, 1)]
-RELEVANCES = st.integers(-8, 8).map(lambda eighths: eighths / 8) | st.floats(-100, 100)
-WEIGHTS = st.sampled_from([0, 0.1, 0.5, 0.75, 1])
-SCOPES = st.sampled_from(["pool", "entity"])
-
-thorough = settings(deadline=None, max_examples=200)
-
-
-@st.composite
-def problems(draw):
-    """A problem, its pool, its target (as counts, as the shares of counts, or as any weights) and k."""
-    positions = draw(st.sampled_from(SCALES))
-    candidates = st.tuples(RELEVANCES, st.integers(-1, len(positions) - 1), st.booleans())
-    relevance, bins, matched = zip(*draw(st.lists(candidates, min_size=1, max_size=8)), strict=True)
-    counts = st.lists(st.integers(0, 6), min_size=len(positions), max_size=len(positions)).filter(any)
-    floats = st.lists(st.floats(0, 1), min_size=len(positions), max_size=len(positions)).filter(any)
-    weights, target = draw(
-        counts.map(lambda c: (c, TargetDistribution.of_counts(c)))
-        | counts.map(lambda c: (c, [count / sum(c) for count in c]))
-        | floats.map(lambda w: (w, w))
-    )
-    pool = CandidatePool(relevance, bins, matched, OpinionScale(positions))
-    return Problem(positions, relevance, bins, matched, weights), pool, target, draw(st.integers(1, len(bins) + 1))
+from tests.oracles import TIE
+from tests.strategies import SCOPES, WEIGHTS, problems, thorough
+from warp_core import SELECTORS, reachable_w1, w1_exact, w1_minimizer, w1_mmr
 
 
 @thorough

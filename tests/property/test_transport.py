@@ -1,12 +1,14 @@
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
 from tests.oracles import Problem
-from warp_core import OpinionScale, TargetDistribution, wasserstein1
+from warp_core import OpinionScale, TargetDistribution, wasserstein1, wasserstein2
 from warp_core.transport import exact_cost, w1_of_counts
 
 thorough = settings(deadline=None, max_examples=100)
@@ -67,6 +69,43 @@ def test_w1_equals_scipy(drawn):
     scale, p, q, _ = drawn
     expected = wasserstein_distance(scale.positions, scale.positions, p, q)
     assert wasserstein1(p, q, scale) == pytest.approx(expected, abs=1e-9)
+
+
+@thorough
+@given(distributions())
+def test_w2_is_a_metric_between_w1_and_the_range(drawn):
+    scale, p, q, r = drawn
+    w2 = wasserstein2(p, q, scale)
+    rounding = 1e-7 * scale.range
+    assert wasserstein2(p, p, scale) == 0
+    assert w2 == wasserstein2(q, p, scale)
+    assert wasserstein1(p, q, scale) - rounding <= w2 <= scale.range + rounding
+    assert w2 <= wasserstein2(p, r, scale) + wasserstein2(r, q, scale) + rounding
+
+
+def squared_distances(scale) -> np.ndarray:
+    return np.subtract.outer(scale.positions, scale.positions) ** 2
+
+
+@settings(deadline=None, max_examples=50)
+@given(distributions())
+def test_w2_squared_is_the_cost_of_the_cheapest_plan_that_a_linear_programme_finds(drawn):
+    scale, p, q, _ = drawn
+    shares = [np.array(weights) / sum(weights) for weights in (p, q)]
+    rows = [np.repeat(row, scale.n_bins) for row in np.eye(scale.n_bins)]
+    columns = [np.tile(column, scale.n_bins) for column in np.eye(scale.n_bins)]
+    plan = linprog(squared_distances(scale).ravel() / scale.range**2, A_eq=rows + columns, b_eq=np.concatenate(shares))
+    assert (wasserstein2(p, q, scale) / scale.range) ** 2 == pytest.approx(plan.fun, abs=1e-6)
+
+
+@thorough
+@given(distributions())
+def test_w2_equals_pot(drawn):
+    ot = pytest.importorskip("ot")
+    scale, p, q, _ = drawn
+    shares = [np.array(weights) / sum(weights) for weights in (p, q)]
+    expected = ot.emd2(*shares, squared_distances(scale) / scale.range**2)
+    assert (wasserstein2(p, q, scale) / scale.range) ** 2 == pytest.approx(expected, abs=1e-9)
 
 
 @thorough

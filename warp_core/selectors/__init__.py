@@ -1,6 +1,7 @@
 """The selectors, one family a file, and `SELECTORS`, the only list of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypedDict, Unpack
 
@@ -9,12 +10,28 @@ from numpy.typing import ArrayLike
 from warp_core import arguments
 from warp_core.candidates import CandidatePool, RelevanceNorm, Scope, Selection
 from warp_core.errors import InvalidInputError
+from warp_core.selectors.adagres import adagres
 from warp_core.selectors.base import Selector
+from warp_core.selectors.bm25 import bm25
+from warp_core.selectors.clusters import cluster, xquad
+from warp_core.selectors.dpp import dpp, kdpp
+from warp_core.selectors.facility_location import facility_location, submix
+from warp_core.selectors.jensen_shannon import js_minimizer, js_mmr
+from warp_core.selectors.lexrank import lexrank
+from warp_core.selectors.mmkp import mmkp
+from warp_core.selectors.mmr import mmr
+from warp_core.selectors.opinion_mmr import opinion_mmr
+from warp_core.selectors.sampling import random, stratified
 from warp_core.selectors.top_k import top_k
 from warp_core.selectors.w1_exact import reachable_w1, w1_exact
 from warp_core.selectors.w1_minimizer import w1_minimizer
 from warp_core.selectors.w1_mmr import w1_mmr
+from warp_core.selectors.wassrank import wassrank_ot, wassrank_ot_cumulative
 from warp_core.target import TargetDistribution
+
+entity_top_k = replace(top_k, scope="entity")
+entity_mmr = replace(mmr, scope="entity")
+entity_dpp = replace(dpp, scope="entity")
 
 SELECTORS: Mapping[str, Selector] = MappingProxyType(
     {
@@ -22,6 +39,27 @@ SELECTORS: Mapping[str, Selector] = MappingProxyType(
         "w1_minimizer": w1_minimizer,
         "w1_mmr": w1_mmr,
         "w1_exact": w1_exact,
+        "wassrank_ot": wassrank_ot,
+        "wassrank_ot_cumulative": wassrank_ot_cumulative,
+        "js_minimizer": js_minimizer,
+        "js_mmr": js_mmr,
+        "opinion_mmr": opinion_mmr,
+        "entity_top_k": entity_top_k,
+        "random": random,
+        "stratified": stratified,
+        "bm25": bm25,
+        "mmr": mmr,
+        "dpp": dpp,
+        "entity_mmr": entity_mmr,
+        "entity_dpp": entity_dpp,
+        "kdpp": kdpp,
+        "facility_location": facility_location,
+        "submix": submix,
+        "cluster": cluster,
+        "xquad": xquad,
+        "lexrank": lexrank,
+        "adagres": adagres,
+        "mmkp": mmkp,
     }
 )
 
@@ -29,13 +67,34 @@ __all__ = [
     "SELECTORS",
     "Choice",
     "Selector",
+    "adagres",
+    "bm25",
+    "cluster",
+    "dpp",
+    "entity_dpp",
+    "entity_mmr",
+    "entity_top_k",
+    "facility_location",
+    "js_minimizer",
+    "js_mmr",
+    "kdpp",
+    "lexrank",
+    "mmkp",
+    "mmr",
+    "opinion_mmr",
+    "random",
     "reachable_w1",
     "select",
     "select_many",
+    "stratified",
+    "submix",
     "top_k",
     "w1_exact",
     "w1_minimizer",
     "w1_mmr",
+    "wassrank_ot",
+    "wassrank_ot_cumulative",
+    "xquad",
 ]
 
 

@@ -1,20 +1,19 @@
 """What all selectors share: checks, scope, normalisation, budget, early stop, filling up. A method is its `pick`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from warp_core import arguments
-from warp_core.candidates import CandidatePool, Options, RelevanceNorm, Scope, Selection, normalised
+from warp_core.candidates import CandidatePool, Options, Pick, RelevanceNorm, Scope, Selection, normalised
 from warp_core.distributions import IntArray
 from warp_core.errors import InvalidInputError
+from warp_core.selectors.ranking import affordable
 from warp_core.target import TargetDistribution
-
-Pick = Callable[[CandidatePool, TargetDistribution, int, Options], list[int]]
-"""(eligible candidates, target, k, options) -> positions among them, in selection order."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,8 @@ class Selector:
         """Picks among the eligible positions (all, when None), within the token budget.
 
         A pick that does not fit is struck out with all others that are as large, and the method runs again: what it
-        took before stays, since those were not chosen then either, and what comes after is chosen knowing the list.
+        took before stays, since those were not chosen then either, and what comes after is chosen knowing the list. A
+        method whose choice depends on more of the pool than that spends `options.token_budget` itself.
         """
         while True:
             if eligible is None:
@@ -148,24 +148,18 @@ def _fitting(pool: CandidatePool, picked: Sequence[int], token_budget: int | Non
 def _rest(pool: CandidatePool, picked: Sequence[int], k: int, token_budget: int | None) -> list[int]:
     """The most relevant candidates that are not picked, as many as k and the token budget still allow."""
     taken = set(picked)
-    tokens = np.zeros(len(pool), np.intp) if pool.tokens is None or token_budget is None else pool.tokens
-    left = (token_budget or 0) - int(tokens[list(picked)].sum())
-    rest: list[int] = []
-    for position in pool.by_relevance.tolist():
-        if len(picked) + len(rest) == k:
-            break
-        if position not in taken and (token_budget is None or tokens[position] <= left):
-            rest.append(position)
-            left -= int(tokens[position])
-    return rest
+    others = (position for position in pool.by_relevance.tolist() if position not in taken)
+    spent = 0 if pool.tokens is None else int(pool.tokens[list(picked)].sum())
+    return affordable(pool, others, k - len(picked), None if token_budget is None else token_budget - spent)
 
 
 def _stopped(selection: Selection, min_gain: float) -> Selection:
     """The selection up to the last document before one that lowers W1 by less than `min_gain`."""
     arguments.number_between("min_gain", min_gain, 0, selection.pool.scale.range)
-    path = selection.w1_after
+    furthest = selection.pool.scale.range  # what a list without a known opinion counts as, as an empty one does
+    path = [furthest if isnan(w1) else w1 for w1 in selection.w1_after]
     for n in range(1, len(path)):
-        if not path[n - 1] - path[n] >= min_gain:
+        if path[n - 1] - path[n] < min_gain:
             return Selection(selection.indices[:n], selection.pool, selection.target)
     return selection
 

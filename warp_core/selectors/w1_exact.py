@@ -12,13 +12,16 @@ For relevance weight 0 the order is lexicographic (W1, then relevance): incremen
 from dataclasses import replace
 
 from warp_core.candidates import CandidatePool, Options, Scope
-from warp_core.greedy import TransportCost, take_best
+from warp_core.greedy import GRID, TransportCost, take_best
 from warp_core.native import Method, compiled
 from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
 
-Increment = tuple[float, float, int]
-"""(cost, -relevance, position) of one document more."""
+_LARGEST_ON_GRID = 2.0**60
+"""Larger relevances have no digits that a grid could round off."""
+
+Increment = tuple[int, float, int]
+"""(cost, -relevance, position) of one document more; the cost is a whole number, so that equals are equal."""
 
 
 @compiled(Method.W1_EXACT)
@@ -39,20 +42,22 @@ def best_set(pool: CandidatePool, target: TargetDistribution, k: int, options: O
     queues = pool.queues(k)
     size = min(k, sum(map(len, queues)))
     total, unit = target.total, pool.scale.unit
-    transport: float = 1  # kept whole when relevance has no weight: whole numbers compare exactly
-    reward: float = 0
+    transport, reward = 1.0, 0.0
     relevance = pool.relevance.tolist()
     blended = options.relevance.tolist()
     if options.weight and size:
         transport = (1 - options.weight) * unit / (pool.scale.range * size * total)
         reward = options.weight / size
+    grid = GRID if max(map(abs, blended), default=0) < _LARGEST_ON_GRID else 1
     best: list[Increment] = []
     for b, queue in enumerate(queues):
-        own = [(-reward * blended[p] if reward else 0, -relevance[p], p) for p in queue]
+        own = [(-round(reward * blended[p] * grid) if reward else 0, -relevance[p], p) for p in queue]
         best = sorted(best + own)[:size]
         if b < len(pool.scale.gaps):
             aim, gap = target.cumulative[b] * size, pool.scale.gaps[b]
-            slope = [transport * gap * (abs((c + 1) * total - aim) - abs(c * total - aim)) for c in range(len(best))]
+            slope = [gap * (abs((c + 1) * total - aim) - abs(c * total - aim)) for c in range(len(best))]
+            if reward:
+                slope = [round(transport * step * grid) for step in slope]
             best = [(cost + s, rel, p) for (cost, rel, p), s in zip(best, slope, strict=True)]
     return [position for _, _, position in best]
 

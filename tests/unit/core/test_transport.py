@@ -1,9 +1,16 @@
-from math import inf, isnan, nan
+from math import inf, isnan, nan, sqrt
 
 import numpy as np
 import pytest
 
-from warp_core import SENTIMENT_INTENSITY, InvalidInputError, OpinionScale, TargetDistribution, wasserstein1
+from warp_core import (
+    SENTIMENT_INTENSITY,
+    InvalidInputError,
+    OpinionScale,
+    TargetDistribution,
+    wasserstein1,
+    wasserstein2,
+)
 from warp_core.transport import exact_cost, scaled, w1_of_counts, w1_of_prefixes
 
 UNEVEN = OpinionScale((0, 1, 3))
@@ -82,3 +89,37 @@ def test_prefixes_skip_unknown_bins_and_start_as_nan():
 
 def test_no_documents_have_no_prefixes():
     assert w1_of_prefixes([], ENDS, SENTIMENT_INTENSITY) == []
+
+
+@pytest.mark.parametrize("as_input", [list, np.array])
+@pytest.mark.parametrize(
+    ("p", "q", "w2"),
+    [
+        ([1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1], 60),  # all mass from one end to the other
+        ([1, 0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 0, 0], 30),  # both halves travel 30
+        ([1, 1, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0, 0], 10),  # every document moves one bin: not one of them two
+        ([1, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0, 0], sqrt(1800)),  # half of it travels 60: 3600 / 2
+        ([1, 2, 1, 0, 0, 0, 0], [0, 1, 2, 1, 0, 0, 0], 10),
+        ([2, 0, 0, 0, 0, 0, 4], [3, 0, 0, 0, 0, 0, 6], 0),  # equal once they sum to 1
+        ([3, 3, 0, 0, 0, 0, 1], [6, 6, 0, 0, 0, 0, 2], 0),
+    ],
+)
+def test_w2_is_the_root_of_mass_times_squared_distance(p, q, w2, as_input):
+    assert wasserstein2(as_input(p), as_input(q)) == pytest.approx(w2)
+
+
+def test_w2_counts_the_uneven_distances_of_a_scale():
+    # 1/2 travels from 0 to 1 and 1/2 from 0 to 3: (1 + 9) / 2
+    assert wasserstein2([1, 0, 0], [0, 1, 1], UNEVEN) == pytest.approx(sqrt(5))
+
+
+def test_w2_of_shares_and_of_their_counts_differ_by_rounding_alone():
+    assert wasserstein2([0.1, 0.2, 0.7], [1, 2, 7], UNEVEN) < 3e-8
+
+
+@pytest.mark.parametrize("argument", ["p", "q"])
+@pytest.mark.parametrize("bad", [[1] * 6, [], [0] * 7, [-1] + [1] * 6, [nan] + [1] * 6, ["a"] * 7], ids=repr)
+def test_w2_refuses_weights_that_are_no_distribution(argument, bad):
+    with pytest.raises(InvalidInputError) as caught:
+        wasserstein2(**{"p": [1] * 7, "q": [1] * 7, argument: bad})
+    assert caught.value.argument == argument
