@@ -7,6 +7,7 @@ answer.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from app import expansion
@@ -182,22 +183,25 @@ class _Run:
         variant, why = self._variant(attainable_em(widened.matched, request.k))
         columns = await self._columns(widened, candidates, variant)
         core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
+        choose = partial(
+            select,
+            variant,
+            core,
+            target,
+            request.k,
+            relevance_weight=request.relevance_weight,
+            scope=request.scope,
+            rel_norm=request.rel_norm,
+            fill=request.fill,
+            token_budget=request.token_budget,
+            min_gain=_min_gain(request.adaptive_k),
+            redundancy_weight=request.redundancy_weight,
+            query=request.query or "",
+            seed=request.seed,
+        )
         with watch.stage("rerank"):
-            chosen = select(
-                variant,
-                core,
-                target,
-                request.k,
-                relevance_weight=request.relevance_weight,
-                scope=request.scope,
-                rel_norm=request.rel_norm,
-                fill=request.fill,
-                token_budget=request.token_budget,
-                min_gain=_min_gain(request.adaptive_k),
-                redundancy_weight=request.redundancy_weight,
-                query=request.query or "",
-                seed=request.seed,
-            )
+            # What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
+            chosen = choose() if columns is None else await asyncio.to_thread(choose)
         if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
             self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
         if len(chosen) < request.k:

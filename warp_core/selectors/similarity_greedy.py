@@ -134,8 +134,9 @@ def _products(some: FloatArray, of_some: FloatArray, vectors: FloatArray, factor
     """Inner products of the vectors times their factors, shape (len(some), len(vectors))."""
     # Four rows at a time, where they come out even: one row is slow, since it waits for memory, and BLAS shares out
     # large products among threads, whose waking costs more than they save.
-    few = some.reshape(-1, gcd(len(some), 4), some.shape[1])
-    products: FloatArray = (few @ vectors.T).reshape(len(some), len(vectors))
+    few = gcd(len(some), 4)
+    in_fours = some.reshape(len(some) // few, few, some.shape[1])
+    products: FloatArray = (in_fours @ vectors.T).reshape(len(some), len(vectors))
     products *= factors
     products *= of_some[:, None]
     return products
