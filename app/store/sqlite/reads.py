@@ -86,8 +86,8 @@ def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
     seq, mark = cursor or (0, None)
     reset = mark is not None and db.execute("select 1 from mark where seq = ? and token = ?", mark).fetchone() is None
     latest: tuple[int, str] = db.execute("select seq, token from mark order by seq desc limit 1").fetchone()
-    if reset or mark is None:
-        seq, mark = 0, latest
+    if reset:
+        seq = 0
     page = "from document where seq > ? order by seq limit ?"
     bins: dict[int, dict[str, int]] = defaultdict(dict)
     for key, entity, b in db.execute(
@@ -101,9 +101,8 @@ def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
         IndexEntry(collection, name, bool(present), bool(excluded), bins[key], vector and _vector_of(vector))
         for key, _, collection, name, present, excluded, vector in rows
     ]
-    if len(rows) == PAGE:
-        return Page(entries, (rows[-1][1], mark), True, reset)
-    return Page(entries, (latest[0], latest), False, reset)
+    more = len(rows) == PAGE
+    return Page(entries, (rows[-1][1] if more else latest[0], latest), more, reset)
 
 
 def drift(db: sqlite3.Connection) -> list[Drift]:
