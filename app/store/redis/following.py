@@ -25,10 +25,8 @@ async def changes_past(
     pipe = server.pipeline(transaction=False)
     for name, p in places:
         pipe.hget(keys.partition(name, p), "m")
-    states = await pipe.execute() if places else []
-    present = {
-        place: layout.decode_state(raw) if raw else PartitionState() for place, raw in zip(places, states, strict=True)
-    }
+    raw_states = dict(zip(places, await pipe.execute() if places else [], strict=True))
+    present = {place: layout.decode_state(raw) if raw else PartitionState() for place, raw in raw_states.items()}
     entries: list[IndexEntry] = []
     for place in [*seen.keys() - present.keys(), *places]:
         state, last = present.get(place, PartitionState()), seen.get(place, (0, ""))
@@ -44,6 +42,9 @@ async def changes_past(
                 again = await changes_past(None, server, keys, collections, partitions)
                 return Page(again.entries, again.cursor, again.more, reset=True)
             entries += await _documents(server, keys, place, changed)
+            if await server.hget(keys.partition(*place), "m") != raw_states[place]:
+                # What was read may be newer than the cursor would say, and a crash could still undo it unnoticed.
+                continue
         seen[place] = (state.seq, state.chain)
     return Page(entries, seen, more=False)
 
