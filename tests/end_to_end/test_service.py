@@ -94,7 +94,7 @@ def test_a_public_address_needs_keys(tmp_path: Path, host: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "environment", "words"),
     [
-        (("serve", "--store", "redis://nowhere"), {}, "store"),
+        (("serve", "--store", "ftp://nowhere"), {}, "store"),
         (("serve",), {"WARP_PORT": "many"}, "port"),
         (("serve",), {"WARP_DENSE_VARIANT": "best"}, "dense_variant"),
         (("ingest", "reviews.pdf"), {}, "reviews.pdf"),
