@@ -5,7 +5,7 @@ changes with what is taken. What these methods cost is the similarity of each pi
 """
 
 from collections.abc import Callable
-from math import gcd, inf
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -51,7 +51,7 @@ def take_by_score(relevance: FloatArray, k: int, running: RunningScore, floor: f
     for _ in range(min(k, len(relevance))):
         score = running.score
         best = int(score.argmax())
-        highest = score[best]
+        highest = float(score[best])
         if highest <= floor:
             break
         equal = score > highest - TIE
@@ -132,11 +132,16 @@ class CosineRows:
 
 def _products(some: FloatArray, of_some: FloatArray, vectors: FloatArray, factors: FloatArray) -> FloatArray:
     """Inner products of the vectors times their factors, shape (len(some), len(vectors))."""
-    # Four rows at a time, where they come out even: one row is slow, since it waits for memory, and BLAS shares out
-    # large products among threads, whose waking costs more than they save.
-    few = gcd(len(some), 4)
-    in_fours = some.reshape(len(some) // few, few, some.shape[1])
-    products: FloatArray = (in_fours @ vectors.T).reshape(len(some), len(vectors))
+    # Four rows at a time: one alone is slow, since it waits for memory, and BLAS shares out large products among
+    # threads, whose waking costs more than they save.
+    fours, dimension = len(some) // 4, some.shape[1]
+    products = np.empty((len(some), len(vectors)))
+    np.matmul(
+        some[: 4 * fours].reshape(fours, 4, dimension),
+        vectors.T,
+        out=products[: 4 * fours].reshape(fours, 4, len(vectors)),
+    )
+    np.matmul(some[4 * fours :], vectors.T, out=products[4 * fours :])
     products *= factors
     products *= of_some[:, None]
     return products
