@@ -1,5 +1,6 @@
 """Recovering buried opinions: entity-matched documents of the index that the pool lacks (WARP, algorithms 2 and 3)."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from warp_core.distributions import FloatArray, IntArray
 GATED_BUDGET = 5
 """Entity-gated expansion adds up to this many times k documents (n2)."""
 
+_LARGEST = sys.float_info.max
 _BELOW = 0.1
 """Share of the pool's span of relevance, below its lowest, in which found documents are placed."""
 
@@ -78,9 +80,11 @@ def widened(pool: Pool, found: Tail, chosen: IntArray, index: CollectionIndex) -
     if pool.query_vector is not None or not len(pool):
         relevance = scores
     else:
-        low, high = min(pool.relevance), max(pool.relevance)
+        low, span = min(pool.relevance), max(pool.relevance) - min(pool.relevance)
         ranks = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
-        relevance = low - ((high - low) or 1.0) * _BELOW * (ranks + 1) / max(1, len(ranks))
+        below = min(span or 1.0, _LARGEST) * _BELOW * (ranks + 1) / max(1, len(ranks))
+        with np.errstate(over="ignore"):
+            relevance = np.maximum(low - below, -_LARGEST)
     return Pool(
         [*pool.ids, *index.ids(found.rows[chosen])],
         [*pool.indices, *[None] * len(chosen)],

@@ -220,3 +220,12 @@ def test_the_same_request_is_answered_with_the_same_results(client: TestClient) 
         for _ in range(3):
             answer = rerank(client, entity="e", candidates=candidates, k=30, variant=variant, expansion="none")
             assert [result["index"] for result in answer["results"]] == list(range(30))
+
+
+@pytest.mark.parametrize("scores", [(1e308, -1e308), (-1.7e308, -1.7e308), (1e-320, -1e-320), (0.0, 0.0)])
+def test_scores_of_any_size_go_with_expansion(client: TestClient, scores: tuple[float, float]) -> None:
+    candidates = [{"id": name, "score": score} for name, score in zip(("r1", "x"), scores, strict=True)]
+    for variant in ("auto", "w1_mmr", "top_k"):
+        answer = rerank(client, entity="breakfast", collection="hotels", candidates=candidates, k=7, variant=variant)
+        assert answer["decision"]["added"] == 4
+        assert answer["results"][0]["id"] in ("r1", "r5")

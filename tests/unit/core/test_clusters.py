@@ -46,6 +46,11 @@ def test_alike_vectors_and_zero_vectors_fill_the_first_cluster():
     assert spherical_kmeans(np.zeros((0, 3)), 0, 0).tolist() == []
 
 
+def test_rounds_end_also_where_clusters_have_not_settled():
+    units = np.random.default_rng(0).normal(size=(3000, 8))
+    assert set(spherical_kmeans(units, 12, 0).tolist()) == set(range(12))
+
+
 def test_vectors_that_cancel_out_are_one_cluster_all_the_same():
     assert spherical_kmeans(np.array([EAST, -EAST]), 1, 0).tolist() == [0, 0]
 
