@@ -12,7 +12,7 @@ RUN python -m venv /opt/warp \
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 warp && mkdir /data && chown warp /data
 COPY --from=build /opt/warp /opt/warp
-ENV PATH=/opt/warp/bin:$PATH PYTHONUNBUFFERED=1 WARP_HOST=0.0.0.0 WARP_DATA_DIR=/data WARP_ENCODER=wordllama
+ENV PATH=/opt/warp/bin:$PATH PYTHONUNBUFFERED=1 OPENBLAS_NUM_THREADS=1 WARP_HOST=0.0.0.0 WARP_DATA_DIR=/data WARP_ENCODER=wordllama
 USER warp
 VOLUME /data
 EXPOSE 8765

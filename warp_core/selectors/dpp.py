@@ -77,7 +77,7 @@ def _pick_embeddings(pool: CandidatePool, _target: TargetDistribution, k: int, o
         return kernel
 
     rows = CosineRows(pool, quality, clipped)
-    rows.prepare(pool.by_relevance[: 4 * (min(k, len(pool)) // 4 + 1)])
+    rows.prepare(pool.by_relevance[:k])  # many of these are picked
     residual = _Residual(quality**2, k, rows.row)
     return then_by_relevance(pool, take_highest(pool, k, residual, options, floor=TIE), k, options)
 

@@ -11,6 +11,9 @@ from warp_core.selectors.base import Selector
 from warp_core.selectors.similarity_greedy import CosineRows, Row, take_by_score, take_highest
 from warp_core.target import TargetDistribution
 
+_SPARE = 4
+"""A front of twice the list and these mostly lasts, and is small enough to be compared in all pairs."""
+
 
 class _MarginalRelevance:
     """The gain alone before the first pick, then the lowest, over all i that are taken, of `after(i)`.
@@ -37,36 +40,29 @@ def _pick(pool: CandidatePool, _target: TargetDistribution, k: int, options: Opt
         return scores
 
     rows = CosineRows(pool, sqrt(1 - options.weight), after)
-    running = _MarginalRelevance(gain, rows.row)
-    if options.token_budget is not None or len(pool) < 4 * k + 2 * _SPARE:
-        return take_highest(pool, k, running, options)
-    picked = [int(pool.relevance.argmax())]
-    running.add(picked[0])
+    size = 2 * min(k, len(pool)) + _SPARE
+    if options.token_budget is not None or 2 * size > len(pool):
+        return take_highest(pool, k, _MarginalRelevance(gain, rows.row), options)
+    first = int(pool.relevance.argmax())
+    bounds = rows.row(first)
+    bounds[first] = -inf
     # From here on scores only fall. Those that are highest now form a front, and the next picks are made among these
     # alone while the best of them lies above what all others had (lazy greedy, Minoux 1978).
-    bounds = running.score.copy()
-    left, found = k - 1, k
-    while left and 4 * found > left:
-        highest = np.argpartition(bounds, -2 * left - _SPARE)[-2 * left - _SPARE :]
-        members = np.concatenate([picked, np.sort(highest[1:])])
-        matrix = rows.among(members)
-        front = _MarginalRelevance(gain[members], matrix.__getitem__)
-        for taken in range(len(picked)):
-            front.add(taken)
-        ahead = take_by_score(pool.relevance[members], left, front, floor=bounds[highest[0]] + TIE)
-        bounds[members] = front.score
-        picked += members[ahead].tolist()
-        left, found = left - len(ahead), len(ahead)
-    if left:
-        rows.prepare(np.array(picked[1:], np.intp))
-        for position in picked[1:]:
+    highest = np.argpartition(bounds, -size)[-size:]
+    members = np.concatenate([[first], np.sort(highest[1:])])
+    matrix = rows.among(members)
+    front = _MarginalRelevance(gain[members], matrix.__getitem__)
+    front.add(0)
+    ahead = take_by_score(pool.relevance[members], k - 1, front, floor=bounds[highest[0]] + TIE)
+    picked: list[int] = members[[0, *ahead]].tolist()
+    if len(picked) < k:
+        running = _MarginalRelevance(gain, rows.row)
+        rows.prepare(members[[0, *ahead]])
+        for position in picked:
             running.add(position)
-        picked += take_by_score(pool.relevance, left, running)
+        picked += take_by_score(pool.relevance, k - len(picked), running)
     return picked
 
-
-_SPARE = 8
-"""A front of twice what is left to pick and these is mostly enough, and small enough to compare in all pairs."""
 
 mmr = Selector(_pick, relevance_weight=0.5, rel_norm="minmax", needs_bins=False, needs=("embeddings",))
 """Each step maximises lambda * relevance - (1 - lambda) * max_j cos(d, j) over the chosen j; first the most relevant.
