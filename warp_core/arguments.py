@@ -1,7 +1,7 @@
 """Checks of arguments that several functions share: what passes is plain Python, what does not names its argument."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import isfinite
 from typing import Any
 
@@ -47,16 +47,15 @@ def share(argument: str, value: Any) -> float:
     return number_between(argument, value, 0, 1)
 
 
-def one_of(argument: str, value: Any, allowed: Iterable[str]) -> None:
+def one_of(argument: str, value: Any, allowed: Collection[str]) -> None:
     """Refuse a name that is not among the allowed ones.
 
     Raises
     ------
     InvalidInputError : it is not.
     """
-    names = list(allowed)
-    if value not in names:
-        raise InvalidInputError(argument, f"must be one of {', '.join(names)}, got {value!r}")
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidInputError(argument, f"must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def counts(argument: str, values: Sequence[int], length: int | None = None) -> list[int]:

@@ -19,6 +19,8 @@ from warp_core.transport import w1_of_counts, w1_of_prefixes
 
 Scope = Literal["pool", "entity"]
 RelevanceNorm = Literal["none", "minmax", "rank"]
+SCOPES: tuple[str, ...] = get_args(Scope)
+RELEVANCE_NORMS: tuple[str, ...] = get_args(RelevanceNorm)
 
 _SMALL = 1000
 """Up to this many candidates more than needed, sorting all is quicker than finding those that are needed."""
@@ -167,7 +169,7 @@ def normalised(relevance: FloatArray, rel_norm: RelevanceNorm) -> FloatArray:
     ------
     InvalidInputError : no such normalisation.
     """
-    arguments.one_of("rel_norm", rel_norm, get_args(RelevanceNorm))
+    arguments.one_of("rel_norm", rel_norm, RELEVANCE_NORMS)
     if rel_norm == "none" or not len(relevance):
         return relevance
     if rel_norm == "rank":

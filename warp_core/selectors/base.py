@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from warp_core import arguments
-from warp_core.candidates import CandidatePool, Options, Pick, RelevanceNorm, Scope, Selection, normalised
+from warp_core.candidates import SCOPES, CandidatePool, Options, Pick, RelevanceNorm, Scope, Selection, normalised
 from warp_core.distributions import IntArray
 from warp_core.errors import InvalidInputError
 from warp_core.selectors.ranking import affordable
@@ -171,8 +170,10 @@ def eligible_positions(pool: CandidatePool, scope: Scope, needs_bins: bool = Tru
     ------
     InvalidInputError : no such scope.
     """
-    arguments.one_of("scope", scope, get_args(Scope))
-    mask = pool.matched if scope == "entity" else np.ones(len(pool), np.bool_)
-    if needs_bins:
-        mask = mask & (pool.bins >= 0)
+    arguments.one_of("scope", scope, SCOPES)
+    if scope == "pool" and not needs_bins:
+        return None
+    mask = pool.bins >= 0 if needs_bins else pool.matched
+    if needs_bins and scope == "entity":
+        mask = mask & pool.matched
     return None if mask.all() else np.flatnonzero(mask)
