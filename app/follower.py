@@ -22,6 +22,7 @@ class Follower:
         self._cursor: Cursor | None = None
         self._behind: Index | None = None  # what is read anew, while it is not whole
         self._polling: asyncio.Task[None] | None = None
+        self._stopped = False
         self.caught_up = False
         """Whether the last look at the store succeeded."""
 
@@ -52,7 +53,7 @@ class Follower:
         self._polling = asyncio.create_task(self._poll())
 
     async def _poll(self) -> None:
-        while True:
+        while not self._stopped:
             await asyncio.sleep(self._poll_interval_s)
             await self._look()
 
@@ -69,6 +70,7 @@ class Follower:
 
     async def stop(self) -> None:
         """Stop looking."""
+        self._stopped = True  # a driver may take a cancellation for its own time-out, and go on
         if self._polling:
             self._polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):

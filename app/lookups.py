@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from app.errors import StoreUnavailableError
+from app.follower import Follower
 from app.index import CollectionIndex, Index
 from app.store.base import CollectionSettings, Labels, Lookup, Store, StoredDocument
 
@@ -12,16 +13,21 @@ REMEMBERED_SETTINGS = 1000
 
 
 class Lookups:
-    """The store's reads that a re-ranking can do without."""
+    """The store's reads that a re-ranking can do without.
 
-    def __init__(self, store: Store, index: Index) -> None:
+    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either.
+    """
+
+    def __init__(self, store: Store, index: Index, follower: Follower) -> None:
         self._store = store
         self._index = index
+        self._follower = follower
         self._settings: OrderedDict[str, CollectionSettings] = OrderedDict()
 
     async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> tuple[Lookup, str | None]:
         """Labels and counts, and why they are only the last known ones, when they are."""
         try:
+            self._check()
             found = await self._store.lookup(collection, entity, ids)
         except StoreUnavailableError as error:
             settings = self._settings.get(collection)
@@ -38,9 +44,14 @@ class Lookups:
         if not ids:
             return {}, None
         try:
+            self._check()
             return await self._store.documents(collection, ids), None
         except StoreUnavailableError as error:
             return {}, error.detail
+
+    def _check(self) -> None:
+        if not self._follower.caught_up:
+            raise StoreUnavailableError("the store cannot be reached")
 
 
 def _last_known(

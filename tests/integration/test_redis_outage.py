@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,13 +36,17 @@ def client(redis: RedisServer) -> Iterator[TestClient]:
         yield opened
 
 
-def eventually_ready(client: TestClient, within_s: float) -> bool:
+def eventually(holds: Callable[[], bool], within_s: float) -> bool:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        if client.get("/readyz").status_code == 200:
+        if holds():
             return True
         time.sleep(0.02)
     return False
+
+
+def eventually_ready(client: TestClient, within_s: float) -> bool:
+    return eventually(lambda: client.get("/readyz").status_code == 200, within_s)
 
 
 def test_while_the_server_is_away_reranking_goes_on_and_says_so(client: TestClient, redis: RedisServer) -> None:
@@ -80,6 +84,11 @@ def test_a_server_that_hangs_is_not_waited_for_for_ever(client: TestClient, redi
         assert (answer.status_code, answer.json()["degraded"]) == (200, True)
         assert client.post("/ingest", json={"documents": [{"id": "new"}]}).status_code == 503
         assert time.monotonic() - begin < 15
+        # Once the follower has noticed, nobody waits any more.
+        assert eventually(lambda: client.get("/readyz").json()["checks"]["index"] != "ok", 5)
+        begin = time.monotonic()
+        assert client.post("/rerank", json=QUESTION).json()["degraded"] is True
+        assert time.monotonic() - begin < 1
     finally:
         redis.process.send_signal(signal.SIGCONT)
     assert eventually_ready(client, 5)
@@ -115,10 +124,7 @@ def test_a_store_that_was_emptied_leaves_nothing_in_the_index(client: TestClient
     redis.forget()
     redis.start()
     assert eventually_ready(client, 2)
-    deadline = time.monotonic() + 2
-    while client.get("/entities").json()["entities"] and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert client.get("/entities").json()["entities"] == []
+    assert eventually(lambda: client.get("/entities").json()["entities"] == [], 2)
     assert client.post("/rerank", json=QUESTION).json()["decision"]["added"] == 0
 
 
