@@ -35,9 +35,10 @@ async def columns_of(
     InvalidRequestError : a candidate's embedding is not to be had, or they differ in length.
     """
     brought = _brought(pool, candidates)
-    texts = [_text(name, one, stored) for name, one in zip(pool.ids, brought, strict=True)]
+    known = [_text(name, one, stored) for name, one in zip(pool.ids, brought, strict=True)]
+    texts = [text or "" for text in known]
     return Columns(
-        await _embeddings(pool, brought, texts, index, encoder) if "embeddings" in needs else None,
+        await _embeddings(pool, brought, known, index, encoder) if "embeddings" in needs else None,
         [_tokens(one, text) for one, text in zip(brought, texts, strict=True)] if "tokens" in needs else None,
         texts if "texts" in needs else None,
     )
@@ -56,10 +57,11 @@ def _brought(pool: Pool, candidates: Sequence[CandidateInput]) -> list[Candidate
     return [candidates[i] if candidates and i is not None else None for i in pool.indices]
 
 
-def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[str, StoredDocument]) -> str:
+def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[str, StoredDocument]) -> str | None:
+    """A candidate's text, which may be empty; None where nobody knows it."""
     if candidate is not None and candidate.text is not None:
         return candidate.text
-    return stored[name].content.text if name is not None and name in stored else ""
+    return stored[name].content.text if name is not None and name in stored else None
 
 
 def _tokens(candidate: CandidateInput | None, text: str) -> int:
@@ -71,7 +73,7 @@ def _tokens(candidate: CandidateInput | None, text: str) -> int:
 async def _embeddings(
     pool: Pool,
     brought: Sequence[CandidateInput | None],
-    texts: Sequence[str],
+    texts: Sequence[str | None],
     index: CollectionIndex,
     encoder: Encoder | None,
 ) -> NDArray[np.float64]:
@@ -81,8 +83,9 @@ async def _embeddings(
         for name, one in zip(pool.ids, brought, strict=True)
     ]
     without = [i for i, vector in enumerate(vectors) if vector is None]
-    if without and encoder and all(texts[i] for i in without):
-        for i, vector in zip(without, await encoder.encode([texts[i] for i in without]), strict=True):
+    known = [(i, text) for i in without if (text := texts[i]) is not None]
+    if encoder and len(known) == len(without):
+        for (i, _), vector in zip(known, await encoder.encode([text for _, text in known]), strict=True):
             vectors[i] = vector
         without = []
     if without:

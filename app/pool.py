@@ -188,7 +188,7 @@ async def scores_of(
         return [(score, -score) for score in given], None
     if given:
         return [(score, score) for score in given], None
-    if encoder and candidates and request.query and all(c.embedding or c.text for c in candidates):
+    if encoder and candidates and request.query and all(c.embedding or c.text is not None for c in candidates):
         (query,) = await encoder.encode_queries([request.query])
         similarities = (await _vectors(candidates, encoder)) @ query
         return [(score, score) for score in similarities.tolist()], query

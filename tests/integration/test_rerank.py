@@ -229,3 +229,14 @@ def test_scores_of_any_size_go_with_expansion(client: TestClient, scores: tuple[
         answer = rerank(client, entity="breakfast", collection="hotels", candidates=candidates, k=7, variant=variant)
         assert answer["decision"]["added"] == 4
         assert answer["results"][0]["id"] in ("r1", "r5")
+
+
+@pytest.mark.parametrize("variant", ["top_k", "mmr", "lexrank", "kdpp"])
+def test_an_empty_text_does_not_spoil_the_ranking_of_the_others(client: TestClient, variant: str) -> None:
+    texts = ["", "a dirty swimming pool", "   ", "fresh eggs for breakfast"]
+    answer = rerank(
+        client, query="breakfast eggs", entity="none", candidates=texts, variant=variant, expansion="none", k=4
+    )
+    assert sorted(result["index"] for result in answer["results"]) == [0, 1, 2, 3]
+    scores = {result["index"]: result["score"] for result in answer["results"]}
+    assert scores[3] == max(scores.values()) > scores[0] == 0
