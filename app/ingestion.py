@@ -14,6 +14,8 @@ from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpac
 
 BATCH = 256
 """Documents that are encoded together and stored in one transaction."""
+ATTEMPTS = 3
+"""How often a batch is read anew because its collection changed; one that will not hold still is an error."""
 
 
 class Ingestion:
@@ -44,6 +46,7 @@ class Ingestion:
         Raises
         ------
         StoreUnavailableError : the store refused; earlier batches are stored.
+        CollectionChangedError : so did the collection, each time that the batch was read anew.
         """
         self._waiting.append((self._taken, raw))
         self._taken += 1
@@ -61,12 +64,16 @@ class Ingestion:
 
     async def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        while waiting:
-            failed_before = len(self._failed)
+        if not waiting:
+            return
+        failed_before = len(self._failed)
+        for attempt in range(1, ATTEMPTS + 1):
             try:
                 await self._store_batch(waiting)
             except CollectionChangedError:  # between the reading of its scale and the storing: read it again
                 del self._failed[failed_before:]
+                if attempt == ATTEMPTS:
+                    raise
             else:
                 return
 

@@ -1,12 +1,13 @@
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
 import pytest
 
-from app.errors import InvalidRequestError, StoreUnavailableError
+from app.errors import CollectionChangedError, InvalidRequestError, StoreUnavailableError
 from app.ingestion import BATCH, Ingestion
 from app.schemas import IngestResponse
-from app.store.base import CollectionSettings, Store
+from app.store.base import CollectionSettings, Outcome, Store
 from tests.conftest import Unreliable, counted
 
 
@@ -130,6 +131,18 @@ async def test_opinions_are_read_on_the_scale_of_the_collection(store: Store):
         ("c", "/opinions/0/stars"),
     ]
     assert await counted(store, "c", "room") == {2: 1}
+
+
+async def test_a_collection_that_changes_every_time_is_given_up_and_nothing_is_stored(store: Store):
+    class Restless(Unreliable):
+        """As a store whose change of scale was broken off half way."""
+
+        async def apply(self, *_: object) -> list[Outcome]:
+            raise CollectionChangedError("again")
+
+    with pytest.raises(CollectionChangedError):
+        await asyncio.wait_for(ingest(Restless(store), [room("a", 30)]), 10)
+    assert await counted(store, "c", "room") == {}
 
 
 async def test_a_scale_that_changes_meanwhile_is_the_one_that_documents_are_read_on(store: Store):
