@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from app.store.base import Drift
@@ -9,6 +10,11 @@ from app.store.facets import split
 from app.store.redis import layout
 from app.store.redis.layout import Keys
 from app.store.redis.server import Script, Server
+
+Count = tuple[str, str, int]
+"""Facet, entity and bin."""
+DOCUMENTS: Count = ("", "", 0)
+"""The number of documents is looked at as a count too."""
 
 COUNTS_A_CALL = 1000
 """What Lua can unpack bounds how many counts a call may set."""
@@ -19,49 +25,55 @@ _COUNT_KINDS = (b"p:", b"t:", b"g:")
 
 
 async def recount(server: Server, keys: Keys, collection: str, n_bins: int, repairs: bool) -> list[Drift]:
-    """The counts of a collection that differ, summed over its partitions; with `repairs` they are set right as well."""
-    found: Counter[tuple[str, str, int]] = Counter()
-    recounted: Counter[tuple[str, str, int]] = Counter()
+    """The counts of a collection that differ in any partition; with `repairs` they are set right as well.
+
+    Told are their sums over all partitions, as they were before.
+    """
+    counted: Counter[Count] = Counter()
+    recounted: Counter[Count] = Counter()
+    differing: set[Count] = set()
     for p in range(keys.partitions):
         key = keys.partition(collection, p)
-        differing = await _recount_partition(server, key, n_bins)
-        while repairs and differing.counts and not await _repair(server, key, n_bins, differing):
-            differing = await _recount_partition(server, key, n_bins)
-        for name, (n, m) in differing.counts.items():
-            found[name] += n
-            recounted[name] += m
-    return [Drift(collection, *name, found[name], recounted[name]) for name in sorted(found.keys() | recounted.keys())]
+        found = await _recount_partition(server, key, n_bins)
+        while repairs and found.missing() and not await _repair(server, key, n_bins, found):
+            found = await _recount_partition(server, key, n_bins)
+        counted.update(found.counted)
+        recounted.update(found.recounted)
+        differing |= found.missing().keys()
+    return [Drift(collection, *count, counted[count], recounted[count]) for count in sorted(differing)]
 
 
-class _Differing:
-    """What differs in a partition: counted and recounted, by facet, entity and bin."""
+@dataclass(frozen=True)
+class _Recount:
+    """Of one partition: its counts, the same from its documents, and how many repairs there were before."""
 
-    def __init__(self, repairs: int) -> None:
-        self.repairs = repairs
-        self.counts: dict[tuple[str, str, int], tuple[int, int]] = {}
+    counted: Counter[Count]
+    recounted: Counter[Count]
+    repairs: int
+
+    def missing(self) -> dict[Count, int]:
+        """What has to be added to the counts that differ."""
+        names = self.counted.keys() | self.recounted.keys()
+        return {name: n for name in names if (n := self.recounted[name] - self.counted[name])}
 
 
-async def _recount_partition(server: Server, key: str, n_bins: int) -> _Differing:
+async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     fields: dict[bytes, bytes] = await server.call("HGETALL", key)
-    counted: Counter[tuple[str, str, int]] = Counter()
-    recounted: Counter[tuple[str, str, int]] = Counter()
+    counted: Counter[Count] = Counter()
+    recounted: Counter[Count] = Counter()
     for field, raw in fields.items():
         if field[:2] in _COUNT_KINDS:
             facet, entity = split(field)
             counted.update({(facet, entity, b): n for b, n in enumerate(_readable(raw, n_bins))})
         elif field[:2] == b"d:" and (record := layout.decode_document(raw)).present:
-            recounted["", "", 0] += 1
+            recounted[DOCUMENTS] += 1
             for facet in () if record.excluded else record.facets:
                 for entity, b in record.bins.items():
                     recounted[facet, entity, b] += 1
                     recounted[facet, "", b] += 1
     state = fields.get(b"m")
-    counted["", "", 0] = layout.decode_state(state).documents if state else 0
-    differing = _Differing(int(fields.get(b"r", b"0")))
-    for name in counted.keys() | recounted.keys():
-        if counted[name] != recounted[name]:
-            differing.counts[name] = counted[name], recounted[name]
-    return differing
+    counted[DOCUMENTS] = layout.decode_state(state).documents if state else 0
+    return _Recount(counted, recounted, int(fields.get(b"r", b"0")))
 
 
 def _readable(raw: bytes, n_bins: int) -> list[int]:
@@ -72,15 +84,14 @@ def _readable(raw: bytes, n_bins: int) -> list[int]:
         return []
 
 
-async def _repair(server: Server, key: str, n_bins: int, differing: _Differing) -> bool:
+async def _repair(server: Server, key: str, n_bins: int, found: _Recount) -> bool:
     """Add what is missing; False when another repair came first."""
-    missing = {name: m - n for name, (n, m) in differing.counts.items()}
-    documents = missing.pop(("", "", 0), 0)
+    missing, repairs = found.missing(), found.repairs
+    documents = missing.pop(DOCUMENTS, 0)
     counts = iter(missing.items())
-    repairs = differing.repairs
     while (chunk := list(islice(counts, COUNTS_A_CALL))) or documents:
         arguments = [part for (facet, entity, b), n in chunk for part in (facet + entity, b, n)]
-        ((done,),) = [await server.run(_REPAIR, [(key, [repairs, n_bins, documents, *arguments])])]
+        (done,) = await server.run(_REPAIR, [(key, [repairs, n_bins, documents, *arguments])])
         if not done:
             return False
         documents, repairs = 0, repairs + 1

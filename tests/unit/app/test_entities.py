@@ -38,7 +38,7 @@ def known() -> CollectionIndex:
     ],
 )
 def test_the_longest_known_name_wins_then_the_earlier_as_whole_words(known: CollectionIndex, query: str, entity: str):
-    assert entity_in(query, known) == entity
+    assert entity_in(query, known, {}) == entity
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!", "the carpool", "pools", "new", "york new", "breakfasts", "\ufffd"])
