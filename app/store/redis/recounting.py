@@ -45,10 +45,19 @@ async def recount(server: Server, keys: Keys, collection: str, n_bins: int, repa
 
 @dataclass(frozen=True)
 class _Recount:
-    """Of one partition: its counts, the same from its documents, and how many repairs there were before."""
+    """Of one partition.
+
+    Parameters
+    ----------
+    counted : its counts.
+    recounted : the same from its documents.
+    unreadable : documents that nobody can read. Their opinions do not count, and no change of them is taken.
+    repairs : how many there were before.
+    """
 
     counted: Counter[Count]
     recounted: Counter[Count]
+    unreadable: list[bytes]
     repairs: int
 
     def missing(self) -> dict[Count, int]:
@@ -61,19 +70,24 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     fields: dict[bytes, bytes] = await server.call("HGETALL", key)
     counted: Counter[Count] = Counter()
     recounted: Counter[Count] = Counter()
+    unreadable = []
     for field, raw in fields.items():
         if field[:2] in _COUNT_KINDS:
             facet, entity = split(field)
             counted.update({(facet, entity, b): n for b, n in enumerate(_readable(raw, n_bins))})
-        elif field[:2] == b"d:" and (record := layout.decode_document(raw)).present:
-            recounted[DOCUMENTS] += 1
-            for facet in () if record.excluded else record.facets:
-                for entity, b in record.bins.items():
-                    recounted[facet, entity, b] += 1
-                    recounted[facet, "", b] += 1
+        elif field[:2] == b"d:":
+            record = _document(raw)
+            if record is None:
+                unreadable.append(field[2:])
+            elif record.present:
+                recounted[DOCUMENTS] += 1
+                for facet in () if record.excluded else record.facets:
+                    for entity, b in record.bins.items():
+                        recounted[facet, entity, b] += 1
+                        recounted[facet, "", b] += 1
     state = fields.get(b"m")
     counted[DOCUMENTS] = layout.decode_state(state).documents if state else 0
-    return _Recount(counted, recounted, int(fields.get(b"r", b"0")))
+    return _Recount(counted, recounted, unreadable, int(fields.get(b"r", b"0")))
 
 
 def _readable(raw: bytes, n_bins: int) -> list[int]:
@@ -82,6 +96,14 @@ def _readable(raw: bytes, n_bins: int) -> list[int]:
         return layout.counts_of(raw, n_bins)
     except ValueError:
         return []
+
+
+def _document(raw: bytes) -> layout.DocumentRecord | None:
+    """A document; None of one that cannot be read, whose opinions nobody can know, so that they do not count."""
+    try:
+        return layout.decode_document(raw)
+    except layout.UNREADABLE:
+        return None
 
 
 async def _repair(server: Server, key: str, n_bins: int, found: _Recount) -> bool:
@@ -95,6 +117,8 @@ async def _repair(server: Server, key: str, n_bins: int, found: _Recount) -> boo
         if not done:
             return False
         documents, repairs = 0, repairs + 1
+    if found.unreadable:  # gone, they can be ingested again
+        await server.call("HDEL", key, *(kind + name for name in found.unreadable for kind in (b"d:", b"c:", b"v:")))
     return True
 
 
@@ -119,6 +143,6 @@ def _removable(fields: dict[bytes, bytes], before_us: int) -> Iterator[bytes]:
             if not raw.strip(b"0,"):
                 yield field
         elif field[:2] == b"d:":
-            record = layout.decode_document(raw)
-            if not record.present and record.changed_us < before_us:
+            record = _document(raw)
+            if record and not record.present and record.changed_us < before_us:
                 yield field
