@@ -23,7 +23,7 @@ _READ = (401, 404, 422, 503)
 _settings_body = BodyDecoder(CollectionSettings)
 
 
-@router.get("/documents/{document_id:path}", openapi_extra=described.route(DocumentOutput, problems=_READ))
+@router.get("/documents/{document_id:name}", openapi_extra=described.route(DocumentOutput, problems=_READ))
 async def document(request: Request, document_id: str, collection: CollectionName = "default") -> Response:
     """One stored document."""
     store = resources_of(request).store
@@ -50,7 +50,7 @@ async def document(request: Request, document_id: str, collection: CollectionNam
     )
 
 
-@router.delete("/documents/{document_id:path}", openapi_extra=described.route(DeleteResponse, problems=_READ))
+@router.delete("/documents/{document_id:name}", openapi_extra=described.route(DeleteResponse, problems=_READ))
 async def delete_document(request: Request, document_id: str, collection: CollectionName = "default") -> Response:
     """Delete a document and subtract its opinions; deleting again changes nothing and says so."""
     resources = resources_of(request)
@@ -69,7 +69,7 @@ async def collections(request: Request) -> Response:
     return reply(CollectionList(await resources_of(request).store.collections()))
 
 
-@router.get("/collections/{collection:path}", openapi_extra=described.route(CollectionSettings, problems=_READ))
+@router.get("/collections/{collection:name}", openapi_extra=described.route(CollectionSettings, problems=_READ))
 async def collection_settings(request: Request, collection: str) -> Response:
     """What a collection fixes for all its documents."""
     found = await resources_of(request).store.settings(collection)
@@ -79,7 +79,7 @@ async def collection_settings(request: Request, collection: str) -> Response:
 
 
 @router.put(
-    "/collections/{collection:path}",
+    "/collections/{collection:name}",
     openapi_extra=described.route(CollectionSettings, CollectionSettings, problems=(400, 401, 413, 415, 422, 503)),
 )
 async def put_collection_settings(request: Request, collection: str) -> Response:

@@ -52,7 +52,7 @@ async def entities(
 
 
 @router.put(
-    "/entities/{entity:path}/target",
+    "/entities/{entity:name}/target",
     openapi_extra=described.route(ExternalTargetInput, ExternalTargetInput, problems=_WRITE),
 )
 async def put_target(request: Request, entity: str, collection: CollectionName = "default") -> Response:
@@ -70,7 +70,7 @@ async def put_target(request: Request, entity: str, collection: CollectionName =
     return reply(body)
 
 
-@router.delete("/entities/{entity:path}/target", openapi_extra=described.route(DeleteResponse, problems=_READ))
+@router.delete("/entities/{entity:name}/target", openapi_extra=described.route(DeleteResponse, problems=_READ))
 async def delete_target(request: Request, entity: str, collection: CollectionName = "default") -> Response:
     """Forget the target that was given for an entity; the population's is used again."""
     store = resources_of(request).store
@@ -78,7 +78,7 @@ async def delete_target(request: Request, entity: str, collection: CollectionNam
     return reply(DeleteResponse(await store.put_target(collection, key, None)))
 
 
-@router.get("/entities/{entity:path}", openapi_extra=described.route(EntityOutput, problems=_READ))
+@router.get("/entities/{entity:name}", openapi_extra=described.route(EntityOutput, problems=_READ))
 async def entity(request: Request, entity: str, collection: CollectionName = "default") -> Response:
     """The opinions on an entity, the target that a re-ranking aims at, and how far the last 90 days are from all."""
     resources = resources_of(request)
