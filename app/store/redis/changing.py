@@ -16,7 +16,8 @@ from app.store.redis.server import Script, Server
 CHANGES_A_CALL = 50
 """Larger calls would hold up the server for other callers."""
 FIELDS_A_CALL = 3500
-"""More than about 4,000 fields do not fit what Lua can unpack into one command."""
+"""More than about 4,000 fields do not fit what Lua can unpack into one command. This is an estimate: how many counts a
+document takes part in before a change, only the store knows."""
 ATTEMPTS = 5
 """How often changes are sent under rules that have changed meanwhile."""
 SCAN_COUNT = 1000
@@ -67,19 +68,29 @@ async def _send(
         *(rules_of(settings)[1], len(settings.positions), layout.LOG_LENGTH, time.time_ns() // 1000),
         int(catalog.confirm is not None),
     ]
-    batches = _batches(changes, todo, keys)
-    calls = [
-        (keys.partition(collection, p), [*head, *(a for i in batch for a in _arguments(changes[i], settings))])
-        for p, batch in batches
-    ]
-    refused = []
-    for (_, batch), answer in zip(batches, await server.run(_APPLY, calls, catalog.confirm), strict=True):
-        if isinstance(answer, bytes):
-            refused += batch
-            continue
-        for i, outcome in zip(batch, answer, strict=True):
-            outcomes[i] = outcome.decode()
-    return sorted(refused)
+    refused: list[int] = []
+    rest: Sequence[int] = todo
+    while rest and not refused:
+        batches, rest = _batches(changes, rest, keys)
+        calls = [
+            (keys.partition(collection, p), [*head, *(a for i in batch for a in _arguments(changes[i], settings))])
+            for p, batch in batches
+        ]
+        for (_, batch), answer in zip(batches, await server.run(_APPLY, calls, catalog.confirm), strict=True):
+            if answer == b"LARGE":
+                half = len(batch) // 2
+                for part in (batch[:half], batch[half:]):
+                    refused += (
+                        part
+                        if refused
+                        else await _send(server, catalog, keys, collection, settings, changes, part, outcomes)
+                    )
+            elif isinstance(answer, bytes):
+                refused += batch
+            else:
+                for i, outcome in zip(batch, answer, strict=True):
+                    outcomes[i] = outcome.decode()
+    return sorted([*refused, *rest])
 
 
 async def claimed(
@@ -126,19 +137,30 @@ async def relabel(
                 break
 
 
-def _batches(changes: Sequence[Change], todo: Sequence[int], keys: Keys) -> list[tuple[int, list[int]]]:
-    """Positions of changes, by partition, in order, and no more in one batch than a call may hold."""
+def _batches(
+    changes: Sequence[Change], todo: Sequence[int], keys: Keys
+) -> tuple[list[tuple[int, list[int]]], Sequence[int]]:
+    """Positions of changes, by partition, in order, no more in one batch than a call may hold; and those to come later.
+
+    Of one document all changes are in one batch: a batch that is not applied at once would else be overtaken.
+    """
     full: list[tuple[int, list[int]]] = []
     filling: dict[int, list[int]] = {}
     fields: dict[int, int] = defaultdict(int)
-    for i in todo:
+    closed: set[str] = set()
+    for at, i in enumerate(todo):
+        if changes[i].id in closed:
+            return full + list(filling.items()), todo[at:]
         p, size = keys.partition_of(changes[i].id), _size(changes[i])
         if p in filling and (len(filling[p]) == CHANGES_A_CALL or fields[p] + size > FIELDS_A_CALL):
+            if changes[i].id in {changes[j].id for j in filling[p]}:
+                return full + list(filling.items()), todo[at:]
+            closed.update(changes[j].id for j in filling[p])
             full.append((p, filling.pop(p)))
             fields[p] = 0
         filling.setdefault(p, []).append(i)
         fields[p] += size
-    return full + list(filling.items())
+    return full + list(filling.items()), []
 
 
 def _size(change: Change) -> int:
