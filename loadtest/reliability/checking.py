@@ -20,6 +20,21 @@ from loadtest.reliability.ledger import NEVER, Batch
 _NOT_APPLIED = ("not sent", "conflict")
 
 
+@dataclass(frozen=True)
+class Lost:
+    """A change that was acknowledged, and can no longer be there, given what is."""
+
+    document: int
+    number: int
+    told_at: float
+    there: int | None
+
+    def __str__(self) -> str:
+        """For the eye."""
+        kind = "stored" if change_of(self.document, self.number).content else "deleted"
+        return f"{name_of(self.document)!r}: {self.number} {kind}, but there is {self.there}"
+
+
 @dataclass
 class Findings:
     """What a check found; all but the first two must be nothing.
@@ -28,7 +43,7 @@ class Findings:
     ----------
     sent, acknowledged : changes, by document.
     refused : sendings that had no answer, or a refusal.
-    lost : when those changes were acknowledged that are no longer there.
+    lost : changes that were acknowledged, and are not there.
     wrong : documents whose stored content is not that of their number, or whose number nobody sent.
     conflicts : one version with two contents, of which there are none.
     drift : counts that differ from our recount, or from the store's own.
@@ -39,7 +54,7 @@ class Findings:
     sent: int = 0
     acknowledged: int = 0
     refused: Counter[str] = field(default_factory=Counter)
-    lost: list[float] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     conflicts: int = 0
     drift: list[str] = field(default_factory=list)
@@ -60,7 +75,7 @@ class _Past:
     told: list[tuple[int, float, float]] = field(default_factory=list)  # number, begin and end of what was acknowledged
 
 
-async def check(store: Store, batches: Sequence[Batch], since: float = 0.0) -> Findings:
+async def check(store: Store, batches: Sequence[Batch], since: float) -> Findings:
     """Hold the store against the batches; nobody may be writing.
 
     Parameters
@@ -108,17 +123,19 @@ def _pasts(batches: Iterable[Batch]) -> dict[int, _Past]:
     return pasts
 
 
-def _lost(document: int, number: int | None, past: _Past, since: float) -> list[float]:
-    """When that was acknowledged which can no longer be there, given what is there."""
+def _lost(document: int, there: int | None, past: _Past, since: float) -> list[Lost]:
+    """What was acknowledged, and can no longer be there when `there` is."""
     told = [one for one in past.told if one[1] > since]
     if is_versioned(document):
-        return [ended for version, _, ended in told if number is None or version > number]
-    if number is None:  # then something that deletes came last
-        ends = [end for sent, end in past.last_end.items() if change_of(document, sent).content is None]
-        came_last = max(ends, default=0.0)
-    else:
-        came_last = past.last_end.get(number, 0.0)
-    return [ended for _, begun, ended in told if begun > came_last]
+        lost = [one for one in told if there is None or one[0] > there]
+    else:  # what is there, or the deletion of all, was applied last; so it ended after the others had begun
+        ends = [
+            end
+            for number, end in past.last_end.items()
+            if number == there or (there is None and change_of(document, number).content is None)
+        ]
+        lost = [one for one in told if one[1] > max(ends, default=0.0)]
+    return [Lost(document, number, told_at, there) for number, _, told_at in lost]
 
 
 async def _count(store: Store, contents: Iterable[Document], findings: Findings) -> None:

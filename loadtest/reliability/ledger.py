@@ -75,21 +75,41 @@ def _lines(files: Sequence[Path]) -> Iterator[list]:
 
 
 class Gate:
-    """One byte that parent and writers share: whether to send, to wait, or to end."""
+    """What parent and writers share: one byte that says whether to send, to wait or to end, and one a writer.
 
-    RUN, WAIT, END = b"r", b"w", b"e"
+    Parameters
+    ----------
+    writer : its number; None for the parent.
+    """
 
-    def __init__(self, file: Path) -> None:
+    RUN, WAIT, END = b"rwe"
+    MAX_WRITERS = 255
+
+    def __init__(self, file: Path, writer: int | None = None) -> None:
         if not file.exists():
-            file.write_bytes(self.WAIT)
+            file.write_bytes(bytes([self.WAIT]) + bytes(self.MAX_WRITERS))
         with file.open("r+b") as opened:
-            self._byte = mmap.mmap(opened.fileno(), 1)
+            self._bytes = mmap.mmap(opened.fileno(), 0)
+        self._writer = writer
 
-    def set(self, state: bytes) -> None:
+    def set(self, state: int) -> None:
         """Tell all writers; what they are sending they go on to send."""
-        self._byte[:] = state
+        self._bytes[0] = state
+
+    def enter(self) -> int:
+        """The state; a writer that is told to run is busy from then on."""
+        assert self._writer is not None
+        self._bytes[1 + self._writer] = 1  # before it looks, so that the parent cannot miss it
+        state = self._bytes[0]
+        if state != self.RUN:
+            self.leave(self._writer)
+        return state
+
+    def leave(self, writer: int) -> None:
+        """A writer is not busy, or dead."""
+        self._bytes[1 + writer] = 0
 
     @property
-    def state(self) -> bytes:
-        """RUN, WAIT or END."""
-        return self._byte[:]
+    def busy(self) -> bool:
+        """Whether any writer is sending."""
+        return any(self._bytes[1:])

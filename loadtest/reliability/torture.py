@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from app.errors import StoreUnavailableError
@@ -31,18 +31,29 @@ SETTLE_S = 20
 class Nursery:
     """A process that has imported all that a writer needs, and forks writers.
 
+    Use as a context; when it ends, its writers must have ended.
+
     Parameters
     ----------
+    tree : where the service's packages are taken from.
     environment : of the writers, besides our own.
     """
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, tree: Path = ROOT, environment: Mapping[str, str] | None = None) -> None:
+        path = {"PYTHONPATH": os.pathsep.join(map(str, (tree, ROOT)))}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "loadtest.reliability.writer"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PYTHONPATH": str(ROOT), **os.environ, **(environment or {})},
+            env={**os.environ, **path, **(environment or {})},
+            cwd=tree,
         )
+
+    def __enter__(self) -> "Nursery":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
 
     def start(self, orders: Orders) -> int:
         """A writer's process id."""
@@ -59,9 +70,14 @@ class Nursery:
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
-    def close(self) -> None:
-        """End it; its writers must have ended."""
-        self._process.communicate()
+
+@dataclass(frozen=True)
+class Running:
+    """A writer that runs."""
+
+    nursery: Nursery
+    process: int
+    number: int
 
 
 class Torture:
@@ -87,11 +103,11 @@ class Torture:
         self.random = random.Random(seed)
         self._directory = directory
         self._url, self._writers_url = url, writers_url or url
-        self._writers, self._ack = writers, ack
+        self.writers, self._ack = writers, ack
         self._gate = Gate(directory / "gate")
         self._epoch = time.monotonic() - 1
         self._nursery = Nursery()
-        self._running: list[tuple[Nursery, int]] = []
+        self._running: list[Running] = []
         self._ledgers: list[Path] = []
         self._since = 0.0
         self._watched = Findings()
@@ -102,13 +118,13 @@ class Torture:
 
     def __exit__(self, *_: object) -> None:
         self.kill_writers()
-        self._nursery.close()
+        self._nursery.__exit__()
 
     async def run(
         self,
         seconds: float,
         disturb: Callable[["Torture"], Awaitable[None]] | None = None,
-        nurseries: Sequence["Nursery"] = (),
+        nurseries: Sequence[Nursery] = (),
     ) -> Findings:
         """Let the writers write while the follower follows and something disturbs them, then check.
 
@@ -117,7 +133,7 @@ class Torture:
         seconds : how long; `disturb` is waited for even when it takes longer.
         nurseries : where the first writers come from, one each.
         """
-        for nursery in [*nurseries, *[self._nursery] * (self._writers - len(nurseries))]:
+        for nursery in [*nurseries, *[self._nursery] * (self.writers - len(nurseries))]:
             self.start_writer(nursery)
         async with self.watching():
             self._gate.set(Gate.RUN)
@@ -130,41 +146,55 @@ class Torture:
 
     def start_writer(self, nursery: Nursery | None = None) -> None:
         """Start one more; by default with what is installed here."""
-        self._ledgers.append(self._directory / f"ledger{len(self._ledgers)}")
+        number = len(self._ledgers)
+        self._ledgers.append(self._directory / f"ledger{number}")
         orders = Orders(
-            **{"url": self._writers_url, "prefix": PREFIX, "ledger": str(self._ledgers[-1])},
-            **{"gate": str(self._directory / "gate"), "seed": self.random.getrandbits(32)},
-            **{"epoch": self._epoch, "ack": self._ack},
+            number % Gate.MAX_WRITERS,
+            self._writers_url,
+            PREFIX,
+            ledger=str(self._ledgers[-1]),
+            gate=str(self._directory / "gate"),
+            seed=self.random.getrandbits(32),
+            epoch=self._epoch,
+            ack=self._ack,
         )
         nursery = nursery or self._nursery
-        self._running.append((nursery, nursery.start(orders)))
+        self._running.append(Running(nursery, nursery.start(orders), orders.number))
 
     def kill_writer(self) -> None:
         """Kill one in the middle of its work, and start another."""
-        nursery, victim = self._running.pop(self.random.randrange(len(self._running)))
-        os.kill(victim, signal.SIGKILL)
-        nursery.wait_for(victim)
-        self.start_writer(nursery)
+        victim = self._running.pop(self.random.randrange(len(self._running)))
+        self._kill([victim])
+        self.start_writer(victim.nursery)
 
     def kill_writers(self) -> None:
         """Kill all."""
-        for _, writer in self._running:
-            os.kill(writer, signal.SIGKILL)
-        for nursery, writer in self._running:
-            nursery.wait_for(writer)
+        self._kill(self._running)
         self._running.clear()
+
+    def _kill(self, victims: Sequence[Running]) -> None:
+        for victim in victims:
+            os.kill(victim.process, signal.SIGKILL)
+        for victim in victims:
+            victim.nursery.wait_for(victim.process)
+            self._gate.leave(victim.number)
+
+    def go_on(self) -> None:
+        """Writers may send."""
+        self._gate.set(Gate.RUN)
 
     def pause(self) -> None:
         """No writer sends anything new."""
         self._gate.set(Gate.WAIT)
 
-    def go_on(self) -> None:
-        """They do again."""
-        self._gate.set(Gate.RUN)
+    async def quiet(self) -> None:
+        """Wait until no writer is sending any more."""
+        while self._gate.busy:  # noqa: ASYNC110 - other processes set it
+            await asyncio.sleep(0.01)
 
     def _join(self) -> None:
-        for nursery, writer in self._running:
-            if status := nursery.wait_for(writer):
+        for writer in self._running:
+            if status := writer.nursery.wait_for(writer.process):
                 raise RuntimeError(f"a writer failed; its exit code is {status}")
         self._running.clear()
 
@@ -223,6 +253,7 @@ class Follower:
     def __init__(self) -> None:
         self.entries: dict[str, IndexEntry] = {}
         self._cursor: Cursor | None = None
+        self._walking = asyncio.Lock()
 
     async def follow(self, store: Store, stopping: asyncio.Event) -> None:
         """Follow until told to stop, whatever becomes of the store."""
@@ -233,13 +264,14 @@ class Follower:
 
     async def catch_up(self, store: Store) -> None:
         """Follow to the end."""
-        more = True
-        while more:
-            page = await store.changes(self._cursor)
-            if page.reset:
-                self.entries.clear()
-            self.entries.update({entry.id: entry for entry in page.entries})
-            self._cursor, more = page.cursor, page.more
+        async with self._walking:
+            more = True
+            while more:
+                page = await store.changes(self._cursor)
+                if page.reset:
+                    self.entries.clear()
+                self.entries.update({entry.id: entry for entry in page.entries})
+                self._cursor, more = page.cursor, page.more
 
 
 async def _reachable(store: Store) -> None:

@@ -35,11 +35,13 @@ class Orders:
 
     Parameters
     ----------
+    number : of the writer.
     url : of a store, or http:// of a service.
     epoch : versions are the time since then, in the clock that all processes of the machine share.
     ack : asked of the store; None leaves it as it is by default.
     """
 
+    number: int
     url: str
     prefix: str
     ledger: str
@@ -132,7 +134,7 @@ class Writer:
         self._orders = orders
         self._random = random.Random(orders.seed)
         self._ledger = Ledger(Path(orders.ledger))
-        self._gate = Gate(Path(orders.gate))
+        self._gate = Gate(Path(orders.gate), orders.number)
         self._held_back: list[Sent] = []
         self._numbers = 0
 
@@ -150,10 +152,12 @@ class Writer:
                 if self._random.random() < TWICE:
                     await self._deliver(channel, sent)
         finally:
+            self._gate.leave(self._orders.number)
             await channel.close()
 
     async def _may_go(self) -> bool:
-        while (state := self._gate.state) == Gate.WAIT:
+        """Wait until it may send; False at the end."""
+        while (state := self._gate.enter()) == Gate.WAIT:  # noqa: ASYNC110 - another process sets it
             await asyncio.sleep(0.005)
         return state == Gate.RUN
 
