@@ -32,12 +32,19 @@ struct note {
 static const char *directory;
 static int notes = -1;
 
-#define REAL(name) (real_##name ? real_##name : (real_##name = dlsym(RTLD_NEXT, #name)))
-static ssize_t (*real_write)(int, const void *, size_t);
-static ssize_t (*real_pwrite64)(int, const void *, size_t, off64_t);
-static int (*real_ftruncate64)(int, off64_t);
-static int (*real_fsync)(int);
-static int (*real_fdatasync)(int);
+static ssize_t (*libc_write)(int, const void *, size_t);
+static ssize_t (*libc_pwrite)(int, const void *, size_t, off64_t);
+static int (*libc_ftruncate)(int, off64_t), (*libc_fsync)(int), (*libc_fdatasync)(int);
+
+/* Find what stands behind our functions; other libraries may call them before `begin`. */
+static void resolve(void) {
+    if (libc_write) return;
+    libc_pwrite = dlsym(RTLD_NEXT, "pwrite64");
+    libc_ftruncate = dlsym(RTLD_NEXT, "ftruncate64");
+    libc_fsync = dlsym(RTLD_NEXT, "fsync");
+    libc_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
+    libc_write = dlsym(RTLD_NEXT, "write");
+}
 
 __attribute__((constructor)) static void begin(void) {
     const char *file = getenv("WARP_CUT_LOG");
@@ -51,6 +58,7 @@ __attribute__((constructor)) static void begin(void) {
 /* Whether this is a regular file below the directory. */
 static int watched(int fd, struct stat *status) {
     char link[64], path[PATH_MAX];
+    resolve();
     if (notes < 0 || fstat(fd, status) || !S_ISREG(status->st_mode)) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
@@ -66,8 +74,7 @@ static void put(struct note *note, const void *old, const void *new) {
 }
 
 /* What lies between offset and the file's end, at most n bytes; the caller frees it. */
-static void *present(int fd, off64_t offset, size_t n, const struct stat *status, uint32_t *length) {
-    *length = 0;
+static void *present(int fd, off64_t offset, size_t n, const struct stat *status, struct note *note) {
     if (offset >= status->st_size) return NULL;
     if (n > (size_t)(status->st_size - offset)) n = status->st_size - offset;
     char path[64];
@@ -76,18 +83,20 @@ static void *present(int fd, off64_t offset, size_t n, const struct stat *status
     void *bytes = malloc(n);
     ssize_t got = pread64(readable, bytes, n, offset);
     close(readable);
-    *length = got > 0 ? got : 0;
+    note->old_bytes = got > 0 ? got : 0;
     return bytes;
 }
 
-ssize_t write(int fd, const void *bytes, size_t n) {
-    struct stat status;
-    if (!watched(fd, &status)) return REAL(write)(fd, bytes, n);
-    off64_t offset = fcntl(fd, F_GETFL) & O_APPEND ? status.st_size : lseek64(fd, 0, SEEK_CUR);
-    struct note note = {'w', status.st_ino, offset, status.st_size, 0, 0};
-    void *old = present(fd, offset, n, &status, &note.old_bytes);
-    ssize_t done = REAL(write)(fd, bytes, n);
-    if (done > 0) {
+/* Write at an offset, or with -1 where the file is. */
+static ssize_t written(int fd, const void *bytes, size_t n, off64_t offset) {
+    struct stat status = {0};
+    int known = watched(fd, &status);
+    off64_t at = offset;
+    if (known && offset < 0) at = fcntl(fd, F_GETFL) & O_APPEND ? status.st_size : lseek64(fd, 0, SEEK_CUR);
+    struct note note = {'w', status.st_ino, at, status.st_size, 0, 0};
+    void *old = known ? present(fd, at, n, &status, &note) : NULL;
+    ssize_t done = offset < 0 ? libc_write(fd, bytes, n) : libc_pwrite(fd, bytes, n, offset);
+    if (known && done > 0) {
         note.new_bytes = done;
         put(&note, old, bytes);
     }
@@ -95,39 +104,27 @@ ssize_t write(int fd, const void *bytes, size_t n) {
     return done;
 }
 
-ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t offset) {
-    struct stat status;
-    if (!watched(fd, &status)) return REAL(pwrite64)(fd, bytes, n, offset);
-    struct note note = {'w', status.st_ino, offset, status.st_size, 0, 0};
-    void *old = present(fd, offset, n, &status, &note.old_bytes);
-    ssize_t done = REAL(pwrite64)(fd, bytes, n, offset);
-    if (done > 0) {
-        note.new_bytes = done;
-        put(&note, old, bytes);
-    }
-    free(old);
-    return done;
-}
-
-ssize_t pwrite(int fd, const void *bytes, size_t n, off_t offset) { return pwrite64(fd, bytes, n, offset); }
+ssize_t write(int fd, const void *bytes, size_t n) { return written(fd, bytes, n, -1); }
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t offset) { return written(fd, bytes, n, offset); }
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t offset) { return written(fd, bytes, n, offset); }
 
 int ftruncate64(int fd, off64_t length) {
-    struct stat status;
-    if (!watched(fd, &status)) return REAL(ftruncate64)(fd, length);
+    struct stat status = {0};
+    int known = watched(fd, &status);
     struct note note = {'t', status.st_ino, length, status.st_size, 0, 0};
-    void *old = present(fd, length, SIZE_MAX, &status, &note.old_bytes);
-    int failed = REAL(ftruncate64)(fd, length);
-    if (!failed) put(&note, old, NULL);
+    void *old = known ? present(fd, length, SIZE_MAX, &status, &note) : NULL;
+    int failed = libc_ftruncate(fd, length);
+    if (known && !failed) put(&note, old, NULL);
     free(old);
     return failed;
 }
 
 int ftruncate(int fd, off_t length) { return ftruncate64(fd, length); }
 
-static int synced(int fd, int (*real)(int)) {
+static int synced(int fd, int metadata) {
     struct stat status, log;
     int known = watched(fd, &status) && !fstat(notes, &log);
-    int failed = real(fd);
+    int failed = metadata ? libc_fsync(fd) : libc_fdatasync(fd);
     if (known && !failed) {
         struct note note = {'s', status.st_ino, log.st_size, status.st_size, 0, 0};
         put(&note, NULL, NULL);
@@ -135,5 +132,5 @@ static int synced(int fd, int (*real)(int)) {
     return failed;
 }
 
-int fsync(int fd) { return synced(fd, REAL(fsync)); }
-int fdatasync(int fd) { return synced(fd, REAL(fdatasync)); }
+int fsync(int fd) { return synced(fd, 1); }
+int fdatasync(int fd) { return synced(fd, 0); }
