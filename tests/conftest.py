@@ -18,6 +18,7 @@ from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import Change, Cursor, Document, IndexEntry, Opinion, Page, Store, Vector
 from app.store.redis.layout import PARTITIONS, Keys, counts_of
+from tests.redis_cluster import shared_cluster
 from tests.redis_server import NoServerError, shared_server
 
 
@@ -74,8 +75,10 @@ class Sqlite:
 class Redis:
     """A prefix of its own on a server that all tests share."""
 
+    _server: Callable[[], Any] = staticmethod(shared_server)
+
     def __init__(self, directory: Path) -> None:
-        self._url = shared_server().url
+        self._url = self._server().url
         self._prefix = f"test:{sha256(str(directory).encode()).hexdigest()[:16]}"
 
     def open(self) -> Store:
@@ -84,15 +87,31 @@ class Redis:
     def open_broken(self) -> Store:
         return open_store("redis://127.0.0.1:1/0")
 
+    def _client(self) -> Any:
+        return redis.Redis.from_url(self._url)
+
     def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
         key = Keys(self._prefix, PARTITIONS).partition(collection, 0)
-        with closing(redis.Redis.from_url(self._url)) as server:
+        with closing(self._client()) as server:
             counts = counts_of(server.hget(key, f"p:{entity}"), 7)
             counts[b] += by
             server.hset(key, f"p:{entity}", ",".join(map(str, counts)))
 
 
-BACKENDS: list[type[Backend]] = [Sqlite, Redis]
+class Cluster(Redis):
+    """The same on a cluster."""
+
+    _server = staticmethod(shared_cluster)
+
+    def _client(self) -> redis.RedisCluster:
+        nodes = [redis.cluster.ClusterNode("127.0.0.1", node.port) for node in shared_cluster().nodes]
+        return redis.RedisCluster(startup_nodes=nodes)
+
+    def open_broken(self) -> Store:
+        return open_store("redis+cluster://127.0.0.1:1")
+
+
+BACKENDS: list[type[Backend]] = [Sqlite, Redis, Cluster]
 
 
 @pytest.fixture(params=BACKENDS, ids=lambda kind: kind.__name__.lower())

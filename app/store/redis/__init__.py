@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-import msgspec
-
 from app.errors import StoreUnavailableError
 from app.store.base import (
     TOMBSTONE_LIFE_S,
@@ -253,5 +251,5 @@ def _readable(what: str) -> Iterator[None]:
     """Say which stored value cannot be read: another version wrote it, or it was damaged."""
     try:
         yield
-    except (ValueError, msgspec.MsgspecError) as error:
+    except layout.UNREADABLE as error:
         raise StoreUnavailableError(f"the stored {what} cannot be read: {error}; see warp-rerank verify") from error

@@ -89,7 +89,8 @@ for i = 6, #ARGV, 9 do
     local id, version, fingerprint, excluded, bin = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
     local labels, facets, content, vector = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
     local raw = get('d:' .. id)
-    local old = raw and cjson.decode(raw) or { '0', 0, '', 0, -1, {}, {}, 0 }
+    local readable, old = pcall(cjson.decode, raw or '["0",0,"",0,-1,[],[],0]')
+    if not readable then return redis.error_reply('UNREADABLE the stored document ' .. id) end
     local present, deletes, new = old[2] == 1, content == '', cjson.decode(labels)
     local same = present and not deletes and old[3] == fingerprint
     local completes = false

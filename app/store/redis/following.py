@@ -1,11 +1,14 @@
 """What changed past a cursor: from the partitions' change logs, or all documents where these do not reach back."""
 
+import logging
 from collections.abc import Sequence
 
 from app.store.base import Cursor, IndexEntry, Page
 from app.store.redis import layout
 from app.store.redis.layout import Keys, LogEntry, PartitionState
 from app.store.redis.server import Server
+
+_log = logging.getLogger(__name__)
 
 PAGE = 1000
 """Entries from which on a page is full; one partition is never split."""
@@ -67,12 +70,17 @@ async def _documents(server: Server, keys: Keys, place: Place, ids: Sequence[str
     if not ids:
         return []
     raw = await server.call("HMGET", keys.partition(*place), *(f"{kind}:{name}" for name in ids for kind in "dv"))
-    return [
-        layout.decode_document(document).entry(place[0], name, vector)
-        if document  # else it was deleted, and that is forgotten by now
-        else IndexEntry(place[0], name, present=False, excluded=False, bins={}, vector=None)
-        for name, document, vector in zip(ids, raw[::2], raw[1::2], strict=True)
-    ]
+    return [_entry(place[0], *told) for told in zip(ids, raw[::2], raw[1::2], strict=True)]
+
+
+def _entry(collection: str, name: str, document: bytes | None, vector: bytes | None) -> IndexEntry:
+    """What an index is told; a document that is not there any more was deleted, and that is forgotten by now."""
+    try:
+        if document:
+            return layout.decode_document(document).entry(collection, name, vector)
+    except layout.UNREADABLE as error:  # one bad value must not keep an index from all others
+        _log.error("the stored document %r of %r cannot be read: %s", name, collection, error)
+    return IndexEntry(collection, name, present=False, excluded=False, bins={}, vector=None)
 
 
 async def _all_documents(server: Server, keys: Keys, place: Place) -> list[IndexEntry]:

@@ -160,6 +160,10 @@ def rules_of(settings: CollectionSettings) -> tuple[bytes, bytes]:
     return positions, positions + b"|" + registry_digest(settings.registry).encode()
 
 
+UNREADABLE = (msgspec.MsgspecError, ValueError)
+"""What reading a value raises that another version wrote, or that was damaged."""
+
+
 def vector_of(raw: bytes | None) -> Vector | None:
     """`v:<id>`."""
     return np.frombuffer(raw, np.float32) if raw else None

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from app.store.base import Drift
@@ -9,6 +10,11 @@ from app.store.facets import split
 from app.store.redis import layout
 from app.store.redis.layout import Keys
 from app.store.redis.server import Script, Server
+
+Count = tuple[str, str, int]
+"""Facet, entity and bin."""
+DOCUMENTS: Count = ("", "", 0)
+"""The number of documents is looked at as a count too."""
 
 COUNTS_A_CALL = 1000
 """What Lua can unpack bounds how many counts a call may set."""
@@ -19,49 +25,69 @@ _COUNT_KINDS = (b"p:", b"t:", b"g:")
 
 
 async def recount(server: Server, keys: Keys, collection: str, n_bins: int, repairs: bool) -> list[Drift]:
-    """The counts of a collection that differ, summed over its partitions; with `repairs` they are set right as well."""
-    found: Counter[tuple[str, str, int]] = Counter()
-    recounted: Counter[tuple[str, str, int]] = Counter()
+    """The counts of a collection that differ in any partition; with `repairs` they are set right as well.
+
+    Told are their sums over all partitions, as they were before.
+    """
+    counted: Counter[Count] = Counter()
+    recounted: Counter[Count] = Counter()
+    differing: set[Count] = set()
     for p in range(keys.partitions):
         key = keys.partition(collection, p)
-        differing = await _recount_partition(server, key, n_bins)
-        while repairs and differing.counts and not await _repair(server, key, n_bins, differing):
-            differing = await _recount_partition(server, key, n_bins)
-        for name, (n, m) in differing.counts.items():
-            found[name] += n
-            recounted[name] += m
-    return [Drift(collection, *name, found[name], recounted[name]) for name in sorted(found.keys() | recounted.keys())]
+        found = await _recount_partition(server, key, n_bins)
+        while repairs and found.missing() and not await _repair(server, key, n_bins, found):
+            found = await _recount_partition(server, key, n_bins)
+        counted.update(found.counted)
+        recounted.update(found.recounted)
+        differing |= found.missing().keys()
+    return [Drift(collection, *count, counted[count], recounted[count]) for count in sorted(differing)]
 
 
-class _Differing:
-    """What differs in a partition: counted and recounted, by facet, entity and bin."""
+@dataclass(frozen=True)
+class _Recount:
+    """Of one partition.
 
-    def __init__(self, repairs: int) -> None:
-        self.repairs = repairs
-        self.counts: dict[tuple[str, str, int], tuple[int, int]] = {}
+    Parameters
+    ----------
+    counted : its counts.
+    recounted : the same from its documents.
+    unreadable : documents that nobody can read. Their opinions do not count, and no change of them is taken.
+    repairs : how many there were before.
+    """
+
+    counted: Counter[Count]
+    recounted: Counter[Count]
+    unreadable: list[bytes]
+    repairs: int
+
+    def missing(self) -> dict[Count, int]:
+        """What has to be added to the counts that differ."""
+        names = self.counted.keys() | self.recounted.keys()
+        return {name: n for name in names if (n := self.recounted[name] - self.counted[name])}
 
 
-async def _recount_partition(server: Server, key: str, n_bins: int) -> _Differing:
+async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     fields: dict[bytes, bytes] = await server.call("HGETALL", key)
-    counted: Counter[tuple[str, str, int]] = Counter()
-    recounted: Counter[tuple[str, str, int]] = Counter()
+    counted: Counter[Count] = Counter()
+    recounted: Counter[Count] = Counter()
+    unreadable = []
     for field, raw in fields.items():
         if field[:2] in _COUNT_KINDS:
             facet, entity = split(field)
             counted.update({(facet, entity, b): n for b, n in enumerate(_readable(raw, n_bins))})
-        elif field[:2] == b"d:" and (record := layout.decode_document(raw)).present:
-            recounted["", "", 0] += 1
-            for facet in () if record.excluded else record.facets:
-                for entity, b in record.bins.items():
-                    recounted[facet, entity, b] += 1
-                    recounted[facet, "", b] += 1
+        elif field[:2] == b"d:":
+            record = _document(raw)
+            if record is None:
+                unreadable.append(field[2:])
+            elif record.present:
+                recounted[DOCUMENTS] += 1
+                for facet in () if record.excluded else record.facets:
+                    for entity, b in record.bins.items():
+                        recounted[facet, entity, b] += 1
+                        recounted[facet, "", b] += 1
     state = fields.get(b"m")
-    counted["", "", 0] = layout.decode_state(state).documents if state else 0
-    differing = _Differing(int(fields.get(b"r", b"0")))
-    for name in counted.keys() | recounted.keys():
-        if counted[name] != recounted[name]:
-            differing.counts[name] = counted[name], recounted[name]
-    return differing
+    counted[DOCUMENTS] = layout.decode_state(state).documents if state else 0
+    return _Recount(counted, recounted, unreadable, int(fields.get(b"r", b"0")))
 
 
 def _readable(raw: bytes, n_bins: int) -> list[int]:
@@ -72,18 +98,27 @@ def _readable(raw: bytes, n_bins: int) -> list[int]:
         return []
 
 
-async def _repair(server: Server, key: str, n_bins: int, differing: _Differing) -> bool:
+def _document(raw: bytes) -> layout.DocumentRecord | None:
+    """A document; None of one that cannot be read, whose opinions nobody can know, so that they do not count."""
+    try:
+        return layout.decode_document(raw)
+    except layout.UNREADABLE:
+        return None
+
+
+async def _repair(server: Server, key: str, n_bins: int, found: _Recount) -> bool:
     """Add what is missing; False when another repair came first."""
-    missing = {name: m - n for name, (n, m) in differing.counts.items()}
-    documents = missing.pop(("", "", 0), 0)
+    missing, repairs = found.missing(), found.repairs
+    documents = missing.pop(DOCUMENTS, 0)
     counts = iter(missing.items())
-    repairs = differing.repairs
     while (chunk := list(islice(counts, COUNTS_A_CALL))) or documents:
         arguments = [part for (facet, entity, b), n in chunk for part in (facet + entity, b, n)]
-        ((done,),) = [await server.run(_REPAIR, [(key, [repairs, n_bins, documents, *arguments])])]
+        (done,) = await server.run(_REPAIR, [(key, [repairs, n_bins, documents, *arguments])])
         if not done:
             return False
         documents, repairs = 0, repairs + 1
+    if found.unreadable:  # gone, they can be ingested again
+        await server.call("HDEL", key, *(kind + name for name in found.unreadable for kind in (b"d:", b"c:", b"v:")))
     return True
 
 
@@ -108,6 +143,6 @@ def _removable(fields: dict[bytes, bytes], before_us: int) -> Iterator[bytes]:
             if not raw.strip(b"0,"):
                 yield field
         elif field[:2] == b"d:":
-            record = layout.decode_document(raw)
-            if not record.present and record.changed_us < before_us:
+            record = _document(raw)
+            if record and not record.present and record.changed_us < before_us:
                 yield field

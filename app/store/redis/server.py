@@ -253,8 +253,12 @@ def _master(
     if not service:
         raise ValueError("the name of the master is missing: .../NAME")
     login = _without_place(common)
-    sentinel: Any = Sentinel(hosts, sentinel_kwargs={**options, "ssl": scheme == "rediss"}, **login, **options)
-    pool = _MasterPool(service, sentinel, max_connections=MAX_CONNECTIONS, db=int(database or 0), **login, **options)
+    sentinel: Any = Sentinel(  # type: ignore[no-untyped-call] # as the driver has it
+        hosts, sentinel_kwargs={**options, "ssl": scheme == "rediss"}, **login, **options
+    )
+    pool: Any = _MasterPool(  # type: ignore[no-untyped-call]
+        service, sentinel, max_connections=MAX_CONNECTIONS, db=int(database or 0), **login, **options
+    )
     return Redis.from_pool(pool)
 
 
