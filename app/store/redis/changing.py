@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from app.errors import CollectionChangedError
@@ -105,17 +105,10 @@ async def claimed(
     return all(await server.run(_CLAIM, calls))
 
 
-async def relabel(
-    server: Server,
-    catalog: Catalog,
-    collection: str,
-    before: CollectionSettings,
-    after: CollectionSettings,
-) -> None:
-    """Store anew the documents with opinions that may count under another entity by now."""
-    moved = set(before.renamed(after))
-    if not moved:
-        return
+async def relabel(server: Server, catalog: Catalog, collection: str, entities: Collection[str] | None) -> None:
+    """Store anew the documents with opinions on any of those entities (None: on any at all), which may count under
+    another one by now.
+    """
     keys = await catalog.keys()
     for p in range(keys.partitions):
         key, at = keys.partition(collection, p), 0
@@ -124,7 +117,8 @@ async def relabel(
             holders = {
                 field[2:].decode(): record
                 for field, raw in found.items()
-                if (record := layout.decode_document(raw)).present and not moved.isdisjoint(record.bins)
+                if (record := layout.decode_document(raw)).present
+                and (entities is None or not record.bins.keys().isdisjoint(entities))
             }
             contents = await server.call("HMGET", key, *(f"c:{name}" for name in holders)) if holders else []
             changes = [
