@@ -36,7 +36,7 @@ async def apply(
     """See `app.store.base.Store.apply`."""
     keys = await catalog.keys()
     outcomes: list[Outcome] = ["absent"] * len(changes)
-    create = any(change.content for change in changes)
+    create = any(change.leaves_something for change in changes)
     todo = list(range(len(changes)))
     for _ in range(ATTEMPTS):
         settings = await catalog.fixed_for(collection, space, positions, create)
