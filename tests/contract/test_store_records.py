@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.store.base import MAX_VERSION, Change, CollectionSettings, Outcome, Record, Store, VectorSpace
-from app.store.facets import of_day
+from app.store.facets import ALL, of_day
 from tests.conftest import BACKENDS, Backend, bins_of, counted, put, walk
 from tests.redis_server import NoServerError
 
@@ -185,3 +185,20 @@ async def test_one_who_is_up_to_date_need_not_begin_anew_after_a_purge(store: St
 async def test_the_store_tells_where_a_change_is_when_it_is_answered_for(store: Store, backend: Backend) -> None:
     """A file is on the disk; the tests' servers keep nothing on any."""
     assert await store.acknowledgement() == ("local" if type(backend).__name__ == "Sqlite" else "memory")
+
+
+async def test_a_collection_whose_documents_are_all_deleted_may_get_another_scale_and_counts_on_it(
+    store: Store,
+) -> None:
+    await store.apply("c", [put("d", HIGH, timestamp="2024-01-01", attributes={"a": "b"})])
+    await store.apply("c", [Change("d")])
+    for positions in ((0.0, 1.0), tuple(map(float, range(9)))):
+        assert await store.put_settings("c", CollectionSettings(positions, None))
+        lookup = await store.lookup("c", "room", [], [ALL, of_day(date(2024, 1, 1))])
+        assert [*lookup.entity_counts, *lookup.domain_counts] == [[0] * len(positions)] * 4
+        assert await store.drift() == await store.repair() == []
+        await store.apply("c", [put("d", {"room": len(positions) - 1}, timestamp="2024-01-01")])
+        lookup = await store.lookup("c", "room", [], [of_day(date(2024, 1, 1))])
+        assert lookup.domain_counts[0] == lookup.entity_counts[0] == [0] * (len(positions) - 1) + [1]
+        assert await store.drift() == []
+        await store.apply("c", [Change("d")])

@@ -141,9 +141,9 @@ def counts_of(raw: bytes | None, n_bins: int) -> list[int]:
     ------
     ValueError : it is none, or of another scale.
     """
-    if not raw:
+    counts = [int(n) for n in raw.split(b",")] if raw else []
+    if not any(counts):  # on whatever scale
         return [0] * n_bins
-    counts = [int(n) for n in raw.split(b",")]
     if len(counts) != n_bins:
         raise ValueError(f"{len(counts)} bins, not {n_bins}")
     return counts
