@@ -26,7 +26,7 @@ from app.store.facets import ALL
 from app.store.redis import changing, layout, recounting
 from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
-from app.store.redis.layout import Keys, rules_of
+from app.store.redis.layout import Keys, digest_of, rules_of
 from app.store.redis.server import open_server
 
 PAGE = 500
@@ -63,7 +63,8 @@ class RedisStore:
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
         keys, (before, _) = await self._catalog.keys(), await self._catalog.fixed(collection)
-        if before is not None and rules_of(before) == rules_of(settings):
+        followed = await self._catalog.followed(collection)
+        if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
             await self._catalog.put(collection, settings)
             return True
         # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
@@ -78,7 +79,10 @@ class RedisStore:
             if not again:
                 await self._catalog.put(collection, settings)
         if before is not None:
-            await changing.relabel(self._server, self._catalog, collection, before, settings)
+            # After a change that was broken off nobody knows under which names opinions count: then all are looked at.
+            moved = before.renamed(settings) if followed == digest_of(before) else None
+            await changing.relabel(self._server, self._catalog, collection, moved)
+        await self._catalog.note_followed(collection, settings)
         return True
 
     # Documents
