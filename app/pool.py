@@ -2,22 +2,39 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.encoder import Encoder, unit
-from app.errors import InvalidRequestError
+from app.errors import InvalidRequestError, pointing_at
 from app.labels import bin_of_position, entity_and_bin
-from app.names import checked_name
-from app.schemas import CandidateInput, RerankRequest
+from app.names import checked_name, surely_allowed
+from app.schemas import CandidateInput, OpinionInput, RerankRequest
 from app.store.base import Labels, Lookup, Vector
-from warp_core import CandidatePool, InvalidInputError, OpinionScale
+from warp_core import CandidatePool, OpinionScale
 
 UNKNOWN = -1
 
-Score = tuple[float, float]
-"""As it is shown, and as relevance: higher is better."""
+Label = tuple[int, bool]
+"""Bin on the queried entity, else of the whole document, else -1; and whether it is on the entity."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a candidate is worth to the question, one entry a candidate.
+
+    Parameters
+    ----------
+    shown : as the caller gave them, or as they were computed.
+    relevance : the same, turned so that higher is better.
+    query_vector : the unit vector whose similarity the scores are, when they are one.
+    """
+
+    shown: list[float]
+    relevance: list[float]
+    query_vector: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -92,80 +109,91 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
             "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
         )
     candidates = [CandidateInput(text=c) if isinstance(c, str) else c for c in request.candidates]
-    scored = sum(c.score is not None for c in candidates)
-    if scored not in (0, len(candidates)):
-        first = next(i for i, c in enumerate(candidates) if c.score is None)
-        raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
-    for i, c in enumerate(candidates):
-        try:
-            if c.id is not None:
-                checked_name("id", c.id)
-        except InvalidInputError as error:
-            raise InvalidRequestError.at(f"/candidates/{i}/id", error.detail) from error
+    unscored = [i for i, c in enumerate(candidates) if c.score is None]
+    if 0 < len(unscored) < len(candidates):
+        raise InvalidRequestError.at(f"/candidates/{unscored[0]}/score", "either all candidates have a score or none")
+    if not surely_allowed([c.id for c in candidates if c.id is not None]):
+        _check_ids(candidates)
     _check_embeddings(candidates)
     return candidates
 
 
+def _check_ids(candidates: Sequence[CandidateInput]) -> None:
+    for i, c in enumerate(candidates):
+        if c.id is not None:
+            with pointing_at(f"/candidates/{i}/id"):
+                checked_name("id", c.id)
+
+
 def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
-    lengths = {i: len(c.embedding) for i, c in enumerate(candidates) if c.embedding is not None}
-    expected = max(next(iter(lengths.values()), 1), 1)
-    for i, length in lengths.items():
+    lengths = [(i, len(c.embedding)) for i, c in enumerate(candidates) if c.embedding is not None]
+    expected = max(lengths[0][1], 1) if lengths else 1
+    for i, length in lengths:
         if length != expected:
             raise InvalidRequestError.at(
                 f"/candidates/{i}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
             )
 
 
-def pool_of_request(
-    candidates: Sequence[CandidateInput], scores: Sequence[Score], entity: str | None, lookup: Lookup
-) -> Pool:
-    """The pool of the candidates that a request brought.
+def brings_label(candidate: CandidateInput) -> bool:
+    """Whether a candidate tells its opinions itself, so that nobody else is asked for them."""
+    return candidate.opinions is not None or candidate.si is not None
 
-    Parameters
-    ----------
-    scores : as shown, and turned so that higher is better; one pair a candidate.
+
+def pool_of_request(candidates: Sequence[CandidateInput], scores: Scores, entity: str | None, lookup: Lookup) -> Pool:
+    """The pool of the candidates that a request brought. What a candidate tells of itself wins over what is stored.
 
     Raises
     ------
     InvalidRequestError : a label is off the scale.
     """
-    scale, labels = lookup.settings.scale, lookup.labels
-    labelled = []
+    bin_of, stored = _OpinionBins(lookup.settings.scale), lookup.labels
+    labels: list[Label] = []
     for i, c in enumerate(candidates):
         try:
-            labelled.append(_label(c, entity, scale, labels.get(c.id) if c.id is not None else None))
+            labels.append(_label(c, entity, bin_of) if brings_label(c) else stored_label(stored.get(c.id or "")))
         except InvalidRequestError as error:
             raise error.below(f"/candidates/{i}") from error
     return Pool(
         [c.id for c in candidates],
         list(range(len(candidates))),
-        [shown for shown, _ in scores],
-        [relevance for _, relevance in scores],
-        [b for b, _ in labelled],
-        [matched for _, matched in labelled],
+        list(scores.shown),
+        scores.relevance,
+        [b for b, _ in labels],
+        [matched for _, matched in labels],
+        scores.query_vector,
     )
 
 
-def _label(
-    candidate: CandidateInput, entity: str | None, scale: OpinionScale, stored: Labels | None
-) -> tuple[int, bool]:
-    """Bin, and whether the candidate matches the entity. What it tells of itself wins over what is stored."""
-    if candidate.opinions is None and candidate.si is None:
-        return stored_label(stored)
-    own = UNKNOWN
-    for j, opinion in enumerate(candidate.opinions or ()):
+class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
+    """What an opinion says (the first five fields of `OpinionInput`) -> entity's key and bin.
+
+    The candidates of a request say the same few things over and over; each is worked out once.
+    """
+
+    def __init__(self, scale: OpinionScale) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def __missing__(self, said: tuple[Any, ...]) -> tuple[str, int]:
+        found = self[said] = entity_and_bin(OpinionInput(*said), self.scale)
+        return found
+
+
+def _label(candidate: CandidateInput, entity: str | None, bin_of: _OpinionBins) -> Label:
+    """The label of a candidate by what it tells of itself."""
+    own, matched = UNKNOWN if candidate.si is None else bin_of_position(candidate.si, bin_of.scale), False
+    for j, o in enumerate(candidate.opinions or ()):
         try:
-            name, b = entity_and_bin(opinion, scale)
+            name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
         except InvalidRequestError as error:
             raise error.below(f"/opinions/{j}") from error
         if name == entity:
-            own = b
-    if own != UNKNOWN:
-        return own, True
-    return UNKNOWN if candidate.si is None else bin_of_position(candidate.si, scale), False
+            own, matched = b, True
+    return own, matched
 
 
-def stored_label(stored: Labels | None) -> tuple[int, bool]:
+def stored_label(stored: Labels | None) -> Label:
     """Bin, and whether the entity is matched, of a document as the store knows it."""
     if stored is None:
         return UNKNOWN, False
@@ -174,26 +202,23 @@ def stored_label(stored: Labels | None) -> tuple[int, bool]:
     return UNKNOWN if stored.document_bin is None else stored.document_bin, False
 
 
-async def scores_of(
-    request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None
-) -> tuple[list[Score], Vector | None]:
-    """The given scores; else similarities to the query, with its vector, where all can have one; else by position.
+async def scores_of(request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None) -> Scores:
+    """The given scores; else similarities to the query, where all can have one; else by position.
 
     Raises
     ------
     InvalidRequestError : an embedding has another length than the encoder's.
     """
     given = [c.score for c in candidates if c.score is not None]
-    if given and request.score_kind == "distance":
-        return [(score, -score) for score in given], None
     if given:
-        return [(score, score) for score in given], None
+        return Scores(given, [-score for score in given] if request.score_kind == "distance" else given)
     if encoder and candidates and request.query and all(c.embedding or c.text is not None for c in candidates):
         (query,) = await encoder.encode_queries([request.query])
-        similarities = (await _vectors(candidates, encoder)) @ query
-        return [(score, score) for score in similarities.tolist()], query
+        similarities = ((await _vectors(candidates, encoder)) @ query).tolist()
+        return Scores(similarities, similarities, query)
     n = len(candidates)
-    return [((n - i) / n, (n - i) / n) for i in range(n)], None
+    by_position = [(n - i) / n for i in range(n)]
+    return Scores(by_position, by_position)
 
 
 async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:
@@ -211,6 +236,9 @@ async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Ve
 
 def without_duplicates(pool: Pool) -> tuple[Pool, int]:
     """The pool with each id once, under its best score, and how many were dropped. Candidates without id all stay."""
+    named = [name for name in pool.ids if name is not None]
+    if len(set(named)) == len(named):
+        return pool, 0
     best: dict[str, int] = {}
     for position, name in enumerate(pool.ids):
         if name is not None:
@@ -218,5 +246,4 @@ def without_duplicates(pool: Pool) -> tuple[Pool, int]:
             if before is None or pool.relevance[position] > pool.relevance[before]:
                 best[name] = position
     kept = [p for p, name in enumerate(pool.ids) if name is None or best[name] == p]
-    dropped = len(pool) - len(kept)
-    return (pool.take(kept), dropped) if dropped else (pool, 0)
+    return pool.take(kept), len(pool) - len(kept)

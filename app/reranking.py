@@ -6,7 +6,6 @@ answer.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -17,7 +16,16 @@ from app.columns import columns_of, names_without_text
 from app.entities import entity_in
 from app.errors import InvalidRequestError, pointing_at
 from app.names import checked_name, entity_key
-from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
+from app.pool import (
+    Columns,
+    Pool,
+    brings_label,
+    checked_candidates,
+    pool_of_request,
+    scores_of,
+    stored_label,
+    without_duplicates,
+)
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import Lookup, StoredDocument, VectorSpace
@@ -53,13 +61,13 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     candidates = checked_candidates(request, resources.settings.max_candidates)
     entity, source = _entity(request, resources)
     with watch.stage("labels"):
-        ids = [c.id for c in candidates if c.id is not None]
-        lookup, outage = await resources.lookups.lookup(request.collection, entity, ids)
+        bare = [c.id for c in candidates if c.id is not None and not brings_label(c)]
+        labelled = [c.id for c in candidates if c.id is not None and brings_label(c)]
+        lookup, outage = await resources.lookups.lookup(request.collection, entity, bare, labelled)
     with watch.stage("encode"):
-        scores, query_vector = await scores_of(request, candidates, resources.encoder)
+        scores = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
-        given = pool_of_request(candidates, scores, entity, lookup)
-        pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
+        pool, dropped = without_duplicates(pool_of_request(candidates, scores, entity, lookup))
     run = _Run(request, resources, watch, lookup, entity, source)
     run.degrade(outage)
     if dropped:

@@ -12,11 +12,11 @@ EntitySource = Literal["request", "query", "none"]
 ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
 
 
-class Strict(msgspec.Struct, forbid_unknown_fields=True):
-    """A request's body, or a part of it."""
+class Strict(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A request's body, or a part of it. No part refers to a whole, so the garbage collector has nothing to find."""
 
 
-class Answer(msgspec.Struct):
+class Answer(msgspec.Struct, gc=False):
     """An answer's body, or a part of it."""
 
 
@@ -32,7 +32,7 @@ class OpinionInput(Strict):
     evidence: str | None = None
     evidence_type: str | None = None
     impact: float | None = None
-    markers: list[str] = []
+    markers: tuple[str, ...] = ()
 
 
 class CandidateInput(Strict):
