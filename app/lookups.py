@@ -63,7 +63,7 @@ class Lookups:
         index = self._index[collection]
         labels = _labels(index, entity, ids)
         missing = [name for name in ids if name not in labels]
-        missing += [name for name in labelled if index.bins(name) is None]
+        missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
         try:
             self._check()
             counted = None if missing else self._counted.get((collection, entity))

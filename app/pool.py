@@ -109,9 +109,10 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
             "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
         )
     candidates = [CandidateInput(text=c) if isinstance(c, str) else c for c in request.candidates]
-    unscored = [i for i, c in enumerate(candidates) if c.score is None]
-    if 0 < len(unscored) < len(candidates):
-        raise InvalidRequestError.at(f"/candidates/{unscored[0]}/score", "either all candidates have a score or none")
+    scores = [c.score for c in candidates]
+    if None in scores and scores.count(None) < len(scores):
+        first = scores.index(None)
+        raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
     if not surely_allowed([c.id for c in candidates if c.id is not None]):
         _check_ids(candidates)
     _check_embeddings(candidates)
@@ -135,13 +136,19 @@ def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
             )
 
 
-def brings_label(candidate: CandidateInput) -> bool:
-    """Whether a candidate tells its opinions itself, so that nobody else is asked for them."""
-    return candidate.opinions is not None or candidate.si is not None
+def tell_opinions(candidates: Sequence[CandidateInput]) -> list[bool]:
+    """Whether each candidate tells its opinions itself, so that nobody else is asked for them."""
+    return [c.opinions is not None or c.si is not None for c in candidates]
 
 
-def pool_of_request(candidates: Sequence[CandidateInput], scores: Scores, entity: str | None, lookup: Lookup) -> Pool:
+def pool_of_request(
+    candidates: Sequence[CandidateInput], told: Sequence[bool], scores: Scores, entity: str | None, lookup: Lookup
+) -> Pool:
     """The pool of the candidates that a request brought. What a candidate tells of itself wins over what is stored.
+
+    Parameters
+    ----------
+    told : as `tell_opinions`.
 
     Raises
     ------
@@ -149,20 +156,15 @@ def pool_of_request(candidates: Sequence[CandidateInput], scores: Scores, entity
     """
     bin_of, stored = _OpinionBins(lookup.settings.scale), lookup.labels
     labels: list[Label] = []
-    for i, c in enumerate(candidates):
-        try:
-            labels.append(_label(c, entity, bin_of) if brings_label(c) else stored_label(stored.get(c.id or "")))
-        except InvalidRequestError as error:
-            raise error.below(f"/candidates/{i}") from error
-    return Pool(
-        [c.id for c in candidates],
-        list(range(len(candidates))),
-        list(scores.shown),
-        scores.relevance,
-        [b for b, _ in labels],
-        [matched for _, matched in labels],
-        scores.query_vector,
-    )
+    try:
+        for c, tells in zip(candidates, told, strict=True):
+            labels.append(_label(c, entity, bin_of) if tells else stored_label(stored.get(c.id or "")))
+    except InvalidRequestError as error:
+        raise error.below(f"/candidates/{len(labels)}") from error
+    bins, matched = [b for b, _ in labels], [matches for _, matches in labels]
+    ids = [c.id for c in candidates]
+    indices: list[int | None] = list(range(len(ids)))
+    return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, scores.query_vector)
 
 
 class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
@@ -182,12 +184,15 @@ class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
 
 def _label(candidate: CandidateInput, entity: str | None, bin_of: _OpinionBins) -> Label:
     """The label of a candidate by what it tells of itself."""
-    own, matched = UNKNOWN if candidate.si is None else bin_of_position(candidate.si, bin_of.scale), False
-    for j, o in enumerate(candidate.opinions or ()):
+    opinions = candidate.opinions or ()
+    own, matched = UNKNOWN, False
+    if candidate.si is not None:
+        own = bin_of_position(candidate.si, bin_of.scale)
+    for o in opinions:
         try:
             name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
         except InvalidRequestError as error:
-            raise error.below(f"/opinions/{j}") from error
+            raise error.below(f"/opinions/{next(j for j, other in enumerate(opinions) if other is o)}") from error
         if name == entity:
             own, matched = b, True
     return own, matched

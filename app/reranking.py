@@ -19,11 +19,11 @@ from app.names import checked_name, entity_key
 from app.pool import (
     Columns,
     Pool,
-    brings_label,
     checked_candidates,
     pool_of_request,
     scores_of,
     stored_label,
+    tell_opinions,
     without_duplicates,
 )
 from app.resources import Resources
@@ -61,13 +61,14 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     candidates = checked_candidates(request, resources.settings.max_candidates)
     entity, source = _entity(request, resources)
     with watch.stage("labels"):
-        bare = [c.id for c in candidates if c.id is not None and not brings_label(c)]
-        labelled = [c.id for c in candidates if c.id is not None and brings_label(c)]
+        told = tell_opinions(candidates)
+        bare = [c.id for c, tells in zip(candidates, told, strict=True) if not tells and c.id is not None]
+        labelled = [c.id for c, tells in zip(candidates, told, strict=True) if tells and c.id is not None]
         lookup, outage = await resources.lookups.lookup(request.collection, entity, bare, labelled)
     with watch.stage("encode"):
         scores = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
-        pool, dropped = without_duplicates(pool_of_request(candidates, scores, entity, lookup))
+        pool, dropped = without_duplicates(pool_of_request(candidates, told, scores, entity, lookup))
     run = _Run(request, resources, watch, lookup, entity, source)
     run.degrade(outage)
     if dropped:

@@ -30,6 +30,8 @@ class Rate:
     per_s: float
     p50_ms: float
     p99_ms: float
+    cpu_us: float
+    """Processor time of the server for one answer: what is left of the figures when others use the machine too."""
     not_ok: int
     """Answers of 400 and more, and connections that broke."""
 
@@ -48,11 +50,14 @@ def measure(server: Server, body: bytes, connections: int, seconds: float, path:
         script.flush()
         command = ["taskset", "-c", str(LOAD_CORE), "wrk", "--latency", "-t", "1", "-c", str(connections)]
         command += ["-d", f"{max(1, round(seconds))}s", "-s", script.name, server.url]
+        before = server.cpu_s()
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        used = server.cpu_s() - before
     counted = json.loads(said.splitlines()[-1])
     return Rate(
         counted["answers"] / counted["us"] * 1e6,
         counted["p50_us"] / 1000,
         counted["p99_us"] / 1000,
+        used / counted["answers"] * 1e6,
         counted["not_ok"] + counted["broken"],
     )

@@ -65,6 +65,10 @@ class Server:
         if self._cores:
             os.sched_setaffinity(0, self._cores)
 
+    def cpu_s(self) -> float:
+        """Processor time that it and the processes it started have used so far."""
+        return sum(map(_cpu_s, [self.process.pid, *children(self.process.pid)]))
+
     def stop(self) -> int:
         """End it; returns its exit status."""
         self.process.terminate()
@@ -82,6 +86,17 @@ class Server:
             return answer.status, answer.read()
         finally:
             link.close()
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process started."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
