@@ -1,7 +1,7 @@
 """The garbage collector of a service: it does not walk what lives as long as the process.
 
-What was loaded (libraries, model, index) is hundreds of thousands of objects, and a full collection looks at each: 40 ms
-in which nobody is answered. Requests leave almost no cycles behind; their memory is freed when they end.
+What was loaded (libraries, model, index) is hundreds of thousands of objects, and a full collection looks at each: 40
+ms in which nobody is answered. Requests leave almost no cycles behind; their memory is freed when they end.
 """
 
 import gc

@@ -6,22 +6,34 @@ candidates are labelled, by the request or by the index, costs the store nothing
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
 from app.index import CollectionIndex, Index
-from app.store.base import CollectionSettings, Labels, Lookup, Store, StoredDocument
+from app.store.base import CollectionSettings, ExternalTarget, Labels, Lookup, Store, StoredDocument
+from app.store.facets import ALL
 
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-REMEMBERED = 10_000
-"""Entities whose counts are kept, and collections whose settings are kept for when the store cannot be reached."""
+REMEMBERED_SETTINGS = 1000
+REMEMBERED_TARGETS = 10_000
+"""How many of each are kept for the time when the store cannot be reached."""
+REMEMBERED_COUNTS = 10_000
+
+
+class Found(NamedTuple):
+    """What was read, and for which entity: opinions may count under another name than the one asked for."""
+
+    lookup: Lookup
+    entity: str | None
+    outage: str | None
+    """Why it is only the last known, when it is."""
 
 
 class _Counted(NamedTuple):
@@ -38,7 +50,7 @@ class Lookups:
 
     Parameters
     ----------
-    staleness_s : how old the counts of an entity may be; what this process writes is told by `forget`.
+    staleness_s : how old counts may be. What this process itself writes is told by `forget`.
     """
 
     def __init__(self, store: Store, index: Index, follower: Follower, staleness_s: float) -> None:
@@ -46,49 +58,92 @@ class Lookups:
         self._index = index
         self._follower = follower
         self._staleness_s = staleness_s
-        self._settings: OrderedDict[str, CollectionSettings] = OrderedDict()
-        self._counted: OrderedDict[tuple[str, str | None], _Counted] = OrderedDict()
+        self._settings: _Remembered[str, CollectionSettings] = _Remembered(REMEMBERED_SETTINGS)
+        self._targets: _Remembered[tuple[str, str], ExternalTarget] = _Remembered(REMEMBERED_TARGETS)
+        self._counts: _Remembered[Hashable, _Counted] = _Remembered(REMEMBERED_COUNTS)
         self._forgotten = 0  # times that `forget` was called: what was asked for before is not kept after
 
+    async def aliases(self, collection: str) -> Mapping[str, str]:
+        """The entities' other names, as last known: name that opinions count under, by other name."""
+        settings = self._settings.get(collection)
+        if settings is None:
+            try:
+                self._check()
+                settings = await self._store.settings(collection)
+            except StoreUnavailableError:
+                return {}
+            if settings is None:
+                return {}
+            self._settings.put(collection, settings)
+        return settings.aliases
+
     async def lookup(
-        self, collection: str, entity: str | None, ids: Sequence[str], labelled: Sequence[str] = ()
-    ) -> tuple[Lookup, str | None]:
-        """Labels and counts, and why they are only the last known ones, when they are.
+        self,
+        collection: str,
+        entity: str | None,
+        ids: Sequence[str],
+        facets: Sequence[str] = (ALL,),
+        labelled: Sequence[str] = (),
+    ) -> Found:
+        """Labels of documents, and counts of an entity under whatever name it is asked for.
 
         Parameters
         ----------
         ids : documents whose labels are wanted.
-        labelled : documents that are labelled already; of them only those that are excluded matter.
+        labelled : documents that are labelled already: of them only those that are excluded matter.
         """
+        asked = entity
+        known = self._settings.get(collection)
         index = self._index[collection]
+        try:
+            while True:
+                if asked is not None:
+                    entity = known.aliases.get(asked, asked) if known else asked
+                self._check()
+                found = await self._found(collection, index, entity, ids, facets, labelled)
+                known = found.settings
+                if asked is None or known.aliases.get(asked, asked) == entity:
+                    return Found(found, entity, None)
+        except StoreUnavailableError as error:
+            external = self._targets.get((collection, entity or ""))
+            last = _last_known(index, known, entity, [*ids, *labelled], len(facets), external)
+            return Found(last, entity, error.detail)
+
+    async def _found(
+        self,
+        collection: str,
+        index: CollectionIndex,
+        entity: str | None,
+        ids: Sequence[str],
+        facets: Sequence[str],
+        labelled: Sequence[str],
+    ) -> Lookup:
         labels = _labels(index, entity, ids)
         missing = [name for name in ids if name not in labels]
         missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
-        try:
-            self._check()
-            counted = None if missing else self._counted.get((collection, entity))
-            if counted is None or monotonic() - counted.at > self._staleness_s:
-                found = await self._read(collection, entity, missing)
-            else:
-                found = counted.lookup
-        except StoreUnavailableError as error:
-            settings = self._settings.get(collection)
-            return _last_known(index, settings, entity, [*ids, *labelled]), error.detail
-        return replace(found, labels={**labels, **found.labels}), None
+        counted = None if missing else self._counts.get((collection, entity, *facets))
+        if counted is not None and monotonic() - counted.at <= self._staleness_s:
+            return replace(counted.lookup, labels=labels)
+        found = await self._read(collection, entity, missing, facets)
+        return replace(found, labels={**labels, **found.labels})
 
-    async def _read(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
+    async def _read(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
         before, begin = self._forgotten, monotonic()
-        found = await self._store.lookup(collection, entity, ids)
+        found = await self._store.lookup(collection, entity, ids, facets)
         if found.known:
-            _keep(self._settings, collection, found.settings)
-            if self._forgotten == before:
-                _keep(self._counted, (collection, entity), _Counted(replace(found, labels={}), begin))
+            self._settings.put(collection, found.settings)
+        if found.external and entity is not None:
+            self._targets.put((collection, entity), found.external)
+        else:
+            self._targets.forget((collection, entity or ""))
+        if found.known and self._forgotten == before:
+            self._counts.put((collection, entity, *facets), _Counted(replace(found, labels={}), begin))
         return found
 
     def forget(self) -> None:
-        """Something was written here: read all counts anew."""
+        """Something was written here: all counts are read anew."""
         self._forgotten += 1
-        self._counted.clear()
+        self._counts = _Remembered(REMEMBERED_COUNTS)
 
     async def documents(self, collection: str, ids: Sequence[str]) -> tuple[dict[str, StoredDocument], str | None]:
         """Those of the documents that are stored, and why there are none, when the store cannot be reached."""
@@ -105,15 +160,28 @@ class Lookups:
             raise StoreUnavailableError("the store cannot be reached")
 
 
-def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > REMEMBERED:
-        kept.popitem(last=False)
+class _Remembered(Generic[K, V]):
+    """A bounded number of values; the one that was put longest ago goes first."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+
+    def forget(self, key: K) -> None:
+        self._values.pop(key, None)
 
 
 def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:
-    """Labels of the documents that the index knows to hold an opinion on the entity; it has no others."""
+    """Labels of the documents that the index knows to hold an opinion on the entity; of others it does not know all."""
     if entity is None:
         return {}
     return {
@@ -124,8 +192,14 @@ def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str]) -> d
 
 
 def _last_known(
-    index: CollectionIndex, settings: CollectionSettings | None, entity: str | None, ids: Sequence[str]
+    index: CollectionIndex,
+    settings: CollectionSettings | None,
+    entity: str | None,
+    ids: Sequence[str],
+    facets: int,
+    external: ExternalTarget | None,
 ) -> Lookup:
+    """Of days and groups nothing is known here: each facet has the counts of all opinions, which gives their shares."""
     fixed = settings or CollectionSettings()
     n_bins = len(fixed.positions)
     labels = {
@@ -134,4 +208,5 @@ def _last_known(
         if (bins := index.bins(name)) is not None
     }
     own = index.counts(entity, n_bins) if entity is not None else [0] * n_bins
-    return Lookup(fixed, settings is not None, None, labels, own, index.counts(None, n_bins))
+    domain = index.counts(None, n_bins)
+    return Lookup(fixed, settings is not None, None, labels, [own] * facets, [domain] * facets, external)

@@ -12,7 +12,7 @@ from app.errors import InvalidRequestError, pointing_at
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name, surely_allowed
 from app.schemas import CandidateInput, OpinionInput, RerankRequest
-from app.store.base import Labels, Lookup, Vector
+from app.store.base import CollectionSettings, Labels, Lookup, Vector
 from warp_core import CandidatePool, OpinionScale
 
 UNKNOWN = -1
@@ -154,7 +154,7 @@ def pool_of_request(
     ------
     InvalidRequestError : a label is off the scale.
     """
-    bin_of, stored = _OpinionBins(lookup.settings.scale), lookup.labels
+    bin_of, stored = _OpinionBins(lookup.settings), lookup.labels
     labels: list[Label] = []
     try:
         for c, tells in zip(candidates, told, strict=True):
@@ -168,32 +168,33 @@ def pool_of_request(
 
 
 class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
-    """What an opinion says (the first five fields of `OpinionInput`) -> entity's key and bin.
+    """What an opinion says (the first five fields of `OpinionInput`) -> entity that it counts under, and bin.
 
     The candidates of a request say the same few things over and over; each is worked out once.
     """
 
-    def __init__(self, scale: OpinionScale) -> None:
+    def __init__(self, settings: CollectionSettings) -> None:
         super().__init__()
-        self.scale = scale
+        self.scale, self._aliases = settings.scale, settings.aliases
 
     def __missing__(self, said: tuple[Any, ...]) -> tuple[str, int]:
-        found = self[said] = entity_and_bin(OpinionInput(*said), self.scale)
+        name, b = entity_and_bin(OpinionInput(*said), self.scale)
+        found = self[said] = self._aliases.get(name, name), b
         return found
 
 
 def _label(candidate: CandidateInput, entity: str | None, bin_of: _OpinionBins) -> Label:
     """The label of a candidate by what it tells of itself."""
-    opinions = candidate.opinions or ()
     own, matched = UNKNOWN, False
     if candidate.si is not None:
         own = bin_of_position(candidate.si, bin_of.scale)
+    opinions = candidate.opinions or ()
     for o in opinions:
         try:
             name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
         except InvalidRequestError as error:
             raise error.below(f"/opinions/{next(j for j, other in enumerate(opinions) if other is o)}") from error
-        if name == entity:
+        if name == entity and not matched:
             own, matched = b, True
     return own, matched
 

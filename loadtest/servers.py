@@ -38,7 +38,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = tempfile.NamedTemporaryFile(prefix="load-", suffix=".log")
+        self.log = tempfile.NamedTemporaryFile(prefix="load-", suffix=".log")  # noqa: SIM115 - kept as long as the server
         self._command = [sys.executable, *(part.format(port=self.port) for part in arguments)]
         self._environment = {**os.environ, **(environment or {})}
         self._cores = set(cores) & os.sched_getaffinity(0)
