@@ -123,7 +123,7 @@ def _return_as_given(result: Result, candidate: CandidateInput) -> None:
 
 def _quality(request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput]) -> Quality:
     given, chosen, target = outcome.given, outcome.chosen, outcome.chosen.target
-    with_bin = sum(chosen.pool.counts(chosen.indices))
+    with_bin = sum(chosen.counts)
     scope = "pool" if request.fill else request.scope or SELECTORS[outcome.variant].scope
     return Quality(
         w1=finite(chosen.w1),
@@ -149,7 +149,7 @@ def _distributions(outcome: Outcome) -> Distributions:
     scale = outcome.given.scale
     lists = (
         outcome.given.counts(),
-        outcome.given.counts(outcome.top_k.indices),
-        outcome.chosen.pool.counts(outcome.chosen.indices),
+        outcome.top_k.counts,
+        outcome.chosen.counts,
     )
     return Distributions(*(by_position(shares(counts).tolist(), scale) for counts in lists))

@@ -118,7 +118,7 @@ class Lookups:
         facets: Sequence[str],
         labelled: Sequence[str],
     ) -> Lookup:
-        labels = _labels(index, entity, ids)
+        labels = _labels(index, entity, ids) if ids else {}
         missing = [name for name in ids if name not in labels]
         missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
         counted = None if missing else self._counts.get((collection, entity, *facets))

@@ -1,14 +1,11 @@
 """Identifiers from outside: which are allowed, and when two entity names are one."""
 
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
 
 from warp_core import InvalidInputError
 
 MAX_NAME_BYTES = 512
-LARGEST_CHARACTER = 4
-"""Bytes of UTF-8."""
 
 
 def checked_name(argument: str, name: str) -> str:
@@ -27,16 +24,6 @@ def checked_name(argument: str, name: str) -> str:
     if size > MAX_NAME_BYTES:
         raise InvalidInputError(argument, f"must be at most {MAX_NAME_BYTES} bytes of UTF-8, got {size}")
     return name
-
-
-def surely_allowed(names: Sequence[str]) -> bool:
-    """Whether all of these are names that `checked_name` takes; False also where only looking at each can tell."""
-    sizes = set(map(len, names))
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError:
-        return False
-    return not sizes or (min(sizes) > 0 and max(sizes) <= MAX_NAME_BYTES // LARGEST_CHARACTER)
 
 
 def folded(text: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.encoder import Encoder, unit
 from app.errors import InvalidRequestError, pointing_at
 from app.labels import bin_of_position, entity_and_bin
-from app.names import checked_name, surely_allowed
+from app.names import checked_name
 from app.schemas import CandidateInput, OpinionInput, RerankRequest
 from app.store.base import CollectionSettings, Labels, Lookup, Vector
 from warp_core import CandidatePool, OpinionScale
@@ -75,8 +75,8 @@ class Pool:
         """What the selectors see; `columns` are those that not every selector needs."""
         more = columns or Columns()
         return CandidatePool(
-            self.relevance,
-            self.bins,
+            np.array(self.relevance, np.float64),
+            np.array(self.bins, np.intp),
             np.array(self.matched, np.bool_),
             scale,
             embeddings=more.embeddings,
@@ -108,18 +108,19 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
         raise InvalidRequestError.at(
             "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
         )
-    candidates = [CandidateInput(text=c) if isinstance(c, str) else c for c in request.candidates]
+    candidates = [c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in request.candidates]
     scores = [c.score for c in candidates]
     if None in scores and scores.count(None) < len(scores):
         first = scores.index(None)
         raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
-    if not surely_allowed([c.id for c in candidates if c.id is not None]):
+    if not "".join([c.id for c in candidates if c.id is not None]).isascii():
         _check_ids(candidates)
     _check_embeddings(candidates)
     return candidates
 
 
 def _check_ids(candidates: Sequence[CandidateInput]) -> None:
+    """Decoding has checked their lengths in characters; only what is not ASCII can be longer in bytes."""
     for i, c in enumerate(candidates):
         if c.id is not None:
             with pointing_at(f"/candidates/{i}/id"):
@@ -155,13 +156,25 @@ def pool_of_request(
     InvalidRequestError : a label is off the scale.
     """
     bin_of, stored = _OpinionBins(lookup.settings), lookup.labels
-    labels: list[Label] = []
+    bins, matched = [UNKNOWN] * len(candidates), [False] * len(candidates)
+    i = 0
     try:
-        for c, tells in zip(candidates, told, strict=True):
-            labels.append(_label(c, entity, bin_of) if tells else stored_label(stored.get(c.id or "")))
+        for i, c in enumerate(candidates):
+            if not told[i]:
+                bins[i], matched[i] = stored_label(stored.get(c.id or ""))
+                continue
+            if c.si is not None:
+                bins[i] = bin_of_position(c.si, bin_of.scale)
+            for o in c.opinions or ():
+                try:
+                    name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
+                except InvalidRequestError as error:
+                    j = next(j for j, other in enumerate(c.opinions or ()) if other is o)
+                    raise error.below(f"/opinions/{j}") from error
+                if name == entity and not matched[i]:
+                    bins[i], matched[i] = b, True
     except InvalidRequestError as error:
-        raise error.below(f"/candidates/{len(labels)}") from error
-    bins, matched = [b for b, _ in labels], [matches for _, matches in labels]
+        raise error.below(f"/candidates/{i}") from error
     ids = [c.id for c in candidates]
     indices: list[int | None] = list(range(len(ids)))
     return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, scores.query_vector)
@@ -181,22 +194,6 @@ class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
         name, b = entity_and_bin(OpinionInput(*said), self.scale)
         found = self[said] = self._aliases.get(name, name), b
         return found
-
-
-def _label(candidate: CandidateInput, entity: str | None, bin_of: _OpinionBins) -> Label:
-    """The label of a candidate by what it tells of itself."""
-    own, matched = UNKNOWN, False
-    if candidate.si is not None:
-        own = bin_of_position(candidate.si, bin_of.scale)
-    opinions = candidate.opinions or ()
-    for o in opinions:
-        try:
-            name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
-        except InvalidRequestError as error:
-            raise error.below(f"/opinions/{next(j for j, other in enumerate(opinions) if other is o)}") from error
-        if name == entity and not matched:
-            own, matched = b, True
-    return own, matched
 
 
 def stored_label(stored: Labels | None) -> Label:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from app.names import MAX_NAME_BYTES
 from app.store.base import Ack
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -45,7 +46,7 @@ class OpinionInput(Strict):
 class CandidateInput(Strict):
     """A candidate. What it does not tell of its opinions is looked up by its id."""
 
-    id: str | None = None
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES)] | None = None
     score: float | None = None
     text: str | None = None
     embedding: list[float] | None = None

@@ -189,6 +189,8 @@ def normalised(relevance: FloatArray, rel_norm: RelevanceNorm) -> FloatArray:
 
 def _vector(argument: str, values: ArrayLike, dtype: type[np.generic], kinds: str) -> NDArray[Any]:
     """Values as a vector of `dtype`, without loss; `kinds` are the NumPy kinds that they may be of."""
+    if isinstance(values, np.ndarray) and values.dtype == dtype and values.ndim == 1:
+        return values
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -286,13 +288,20 @@ class Selection:
         return len(self.indices)
 
     @cached_property
+    def counts(self) -> list[int]:
+        """Chosen documents in each bin; those of unknown bin count nowhere."""
+        return self.pool.counts(self.indices)
+
+    @cached_property
     def w1(self) -> float:
         """W1 of the selection to the target, in scale units; nan when no chosen document has a known bin."""
-        return w1_of_counts(self.pool.counts(self.indices), self.target, self.pool.scale)
+        return w1_of_counts(self.counts, self.target, self.pool.scale)
 
     @cached_property
     def w1_matched(self) -> float:
         """W1 of the entity-matched part of the selection alone; nan when it is empty."""
+        if self.em == 1:
+            return self.w1
         return w1_of_counts(self.pool.counts(self.indices, matched_only=True), self.target, self.pool.scale)
 
     @cached_property
