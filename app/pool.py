@@ -215,7 +215,12 @@ async def scores_of(request: RerankRequest, candidates: Sequence[CandidateInput]
     given = [c.score for c in candidates if c.score is not None]
     if given:
         return Scores(given, [-score for score in given] if request.score_kind == "distance" else given)
-    if encoder and candidates and request.query and all(c.embedding or c.text is not None for c in candidates):
+    if (
+        encoder
+        and candidates
+        and request.query
+        and all(c.embedding is not None or c.text is not None for c in candidates)
+    ):
         (query,) = await encoder.encode_queries([request.query])
         similarities = ((await _vectors(candidates, encoder)) @ query).tolist()
         return Scores(similarities, similarities, query)
@@ -225,15 +230,15 @@ async def scores_of(request: RerankRequest, candidates: Sequence[CandidateInput]
 
 
 async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:
-    encoded = iter(await encoder.encode([c.text or "" for c in candidates if not c.embedding]))
+    encoded = iter(await encoder.encode([c.text or "" for c in candidates if c.embedding is None]))
     rows = []
     for i, c in enumerate(candidates):
-        if c.embedding and len(c.embedding) != encoder.dimension:
+        if c.embedding is not None and len(c.embedding) != encoder.dimension:
             raise InvalidRequestError.at(
                 f"/candidates/{i}/embedding",
                 f"holds {len(c.embedding)} numbers, the encoder's vectors hold {encoder.dimension}",
             )
-        rows.append(unit(c.embedding) if c.embedding else next(encoded))
+        rows.append(next(encoded) if c.embedding is None else unit(c.embedding))
     return np.stack(rows)
 
 

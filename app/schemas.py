@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
 from app.names import MAX_NAME_BYTES
@@ -14,6 +15,9 @@ Count = Annotated[int, Meta(ge=1)]
 EntitySource = Literal["request", "query", "none"]
 ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
 
+
+Embedding = np.ndarray
+"""A list of numbers in JSON; `app.decoding.custom` makes float64 of it, shape (d,)."""
 
 MAX_OPINIONS = 64
 MAX_ATTRIBUTES = 16
@@ -49,7 +53,7 @@ class CandidateInput(Strict):
     id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES)] | None = None
     score: float | None = None
     text: str | None = None
-    embedding: list[float] | None = None
+    embedding: Embedding | None = None
     opinions: list[OpinionInput] | None = None
     si: float | None = None
     tokens: Annotated[int, Meta(ge=0)] | None = None
