@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app.errors import install_error_handlers
+from app.garbage import collector_for_requests
 from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
@@ -25,7 +26,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_resources(settings, metrics) as resources:
             app.state.resources = resources
-            yield
+            with collector_for_requests():
+                yield
 
     app = FastAPIOffline(  # its /docs loads nothing from outside
         title="WARP",

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 
+from app.decoding import schema_of_custom
 from app.errors import Problem
 
 _REF = "#/components/schemas/{name}"
@@ -62,7 +63,9 @@ class Described:
 
         def openapi() -> dict[str, Any]:
             document = build()
-            _, components = msgspec.json.schema_components(dict.fromkeys(self._records), ref_template=_REF)
+            _, components = msgspec.json.schema_components(
+                dict.fromkeys(self._records), ref_template=_REF, schema_hook=schema_of_custom
+            )
             schemas = document.setdefault("components", {}).setdefault("schemas", {})
             schemas.update(components)
             for name in _FASTAPI_ERRORS:  # errors of parameters have our one body too
@@ -76,7 +79,7 @@ class Described:
 
 
 def _schema(record: type[msgspec.Struct]) -> dict[str, Any]:
-    (schema,), _ = msgspec.json.schema_components([record], ref_template=_REF)
+    (schema,), _ = msgspec.json.schema_components([record], ref_template=_REF, schema_hook=schema_of_custom)
     return schema
 
 

@@ -6,7 +6,6 @@ answer.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -18,7 +17,16 @@ from app.entities import entity_in
 from app.errors import InvalidRequestError, pointing_at
 from app.lookups import Found
 from app.names import checked_name, entity_key
-from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
+from app.pool import (
+    Columns,
+    Pool,
+    checked_candidates,
+    pool_of_request,
+    scores_of,
+    stored_label,
+    tell_opinions,
+    without_duplicates,
+)
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import StoredDocument, VectorSpace
@@ -54,13 +62,14 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     candidates = checked_candidates(request, resources.settings.max_candidates)
     with watch.stage("labels"):
         entity, source = await _entity(request, resources)
-        ids = [c.id for c in candidates if c.id is not None]
-        found = await resources.lookups.lookup(request.collection, entity, ids, population.facets)
+        told = tell_opinions(candidates)
+        bare = [c.id for c, tells in zip(candidates, told, strict=True) if not tells and c.id is not None]
+        labelled = [c.id for c, tells in zip(candidates, told, strict=True) if tells and c.id is not None]
+        found = await resources.lookups.lookup(request.collection, entity, bare, population.facets, labelled)
     with watch.stage("encode"):
-        scores, query_vector = await scores_of(request, candidates, resources.encoder)
+        scores = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
-        given = pool_of_request(candidates, scores, found.entity, found.lookup)
-        pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
+        pool, dropped = without_duplicates(pool_of_request(candidates, told, scores, found.entity, found.lookup))
     run = _Run(request, resources, watch, found, source, population)
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")

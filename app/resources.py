@@ -81,4 +81,5 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         follower = Follower(store, index, settings.poll_interval_ms / 1000)
         stack.push_async_callback(follower.stop)
         await follower.start()
-        yield Resources(settings, policy, metrics, store, encoder, index, follower, Lookups(store, index, follower))
+        lookups = Lookups(store, index, follower, settings.poll_interval_ms / 1000)
+        yield Resources(settings, policy, metrics, store, encoder, index, follower, lookups)

@@ -39,6 +39,7 @@ async def ingest(request: Request, collection: CollectionName = "default") -> Re
         for document in body.documents:
             await ingestion.add(document)
     report = await ingestion.finish()
+    resources.lookups.forget()
     await resources.follower.catch_up()
     for outcome in ("created", "updated", "unchanged", "stale"):
         resources.metrics.documents.labels(outcome).inc(getattr(report, outcome))

@@ -5,10 +5,10 @@ from fastapi import APIRouter, Request, Response
 from app import reranking
 from app.decoding import BodyDecoder
 from app.openapi import described
-from app.routes.exchange import read_body, reply, resources_of
+from app.routes.exchange import DirectRoute, read_body, reply, resources_of
 from app.schemas import RerankRequest, RerankResponse, SearchRequest
 
-router = APIRouter(tags=["re-ranking"])
+router = APIRouter(tags=["re-ranking"], route_class=DirectRoute)
 
 _rerank_body = BodyDecoder(RerankRequest)
 _search_body = BodyDecoder(SearchRequest)
