@@ -8,6 +8,7 @@ import numpy as np
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, pointing_at
+from app.labelling import Labeller
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name
 from app.schemas import DocumentInput
@@ -31,8 +32,8 @@ class Draft(msgspec.Struct):
         return "" if self.embedding is not None or self.content.excluded else self.content.text
 
 
-def draft(raw: msgspec.Raw | bytes, scale: OpinionScale) -> Draft:
-    """Check one document, as JSON.
+def draft(raw: msgspec.Raw | bytes, scale: OpinionScale, label: Labeller | None = None) -> Draft:
+    """Check one document, as JSON, and label it if it brings no opinion.
 
     Raises
     ------
@@ -43,10 +44,14 @@ def draft(raw: msgspec.Raw | bytes, scale: OpinionScale) -> Draft:
         checked_name("id", document.id)
     if document.timestamp is not None:
         _check_timestamp(document.timestamp)
+    opinions = _opinions(document, scale)
+    whole = None if document.si is None else bin_of_position(document.si, scale)
+    if label is not None and not opinions and whole is None and (found := label(document.text, ())):
+        whole = found.document
     content = Document(
         document.text,
-        _opinions(document, scale),
-        None if document.si is None else bin_of_position(document.si, scale),
+        opinions,
+        whole,
         document.attributes,
         document.metadata,
         document.timestamp,

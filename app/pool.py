@@ -1,6 +1,6 @@
 """The candidates of one request in columns: request and labels in, `warp_core.CandidatePool` out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from app.encoder import Encoder, unit
 from app.errors import InvalidRequestError
+from app.labelling import Label
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name
 from app.schemas import CandidateInput, RerankRequest
@@ -117,13 +118,18 @@ def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
 
 
 def pool_of_request(
-    candidates: Sequence[CandidateInput], scores: Sequence[Score], entity: str | None, lookup: Lookup
+    candidates: Sequence[CandidateInput],
+    scores: Sequence[Score],
+    entity: str | None,
+    lookup: Lookup,
+    labels_of_texts: Mapping[int, Label],
 ) -> Pool:
     """The pool of the candidates that a request brought.
 
     Parameters
     ----------
     scores : as shown, and turned so that higher is better; one pair a candidate.
+    labels_of_texts : of those of `unlabelled` that a labeller labelled, by position.
 
     Raises
     ------
@@ -132,6 +138,10 @@ def pool_of_request(
     scale, labels = lookup.settings.scale, lookup.labels
     labelled = []
     for i, c in enumerate(candidates):
+        if label := labels_of_texts.get(i):
+            own = label.entities.get(entity) if entity is not None else None
+            labelled.append((label.document, False) if own is None else (own, True))
+            continue
         try:
             labelled.append(_label(c, entity, scale, labels.get(c.id) if c.id is not None else None))
         except InvalidRequestError as error:
@@ -144,6 +154,16 @@ def pool_of_request(
         [b for b, _ in labelled],
         [matched for _, matched in labelled],
     )
+
+
+def unlabelled(candidates: Sequence[CandidateInput], lookup: Lookup) -> list[int]:
+    """Positions of the candidates with a text of which neither the request nor the store tells an opinion."""
+    known = lookup.labels
+    return [
+        i
+        for i, c in enumerate(candidates)
+        if c.text and c.opinions is None and c.si is None and (c.id is None or c.id not in known)
+    ]
 
 
 def _label(

@@ -7,8 +7,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, NotFoundError, pointing_at
+from app.labelling import open_labeller
 from app.names import checked_name, entity_key
 from app.openapi import described
+from app.policy import policy_for
 from app.presentation import position, target_output
 from app.routes.exchange import CollectionName, read_body, reply, resources_of
 from app.schemas import (
@@ -20,7 +22,7 @@ from app.schemas import (
     EntitySummary,
 )
 from app.store.base import Change, CollectionSettings
-from warp_core import OpinionScale, target_distribution
+from warp_core import InvalidInputError, OpinionScale, target_distribution
 
 router = APIRouter(tags=["documents"])
 
@@ -120,7 +122,12 @@ async def put_collection_settings(request: Request, collection: str) -> Response
     with pointing_at("/collection"):
         checked_name("collection", collection)
     settings = _settings_body.decode(await read_body(request, resources.settings.max_body_bytes))
-    _ = settings.scale  # checked here, once
+    _ = settings.scale  # checked here, once, as the rest is
+    open_labeller(settings)
+    try:
+        policy_for(resources.policy, settings.policy)
+    except InvalidInputError as error:
+        raise InvalidRequestError.at(f"/policy/{error.argument}", error.detail) from error
     if not await resources.store.put_settings(collection, settings):
         raise InvalidRequestError.at("/positions", "cannot change while the collection holds documents")
     return reply(settings)
