@@ -7,6 +7,7 @@ import numpy as np
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, escaped, pointing_at
+from app.labelling import Labeller
 from app.labels import bin_of_position, entity_and_bin
 from app.names import MAX_NAME_BYTES, checked_name
 from app.schemas import DocumentInput
@@ -31,8 +32,8 @@ class Draft(msgspec.Struct):
         return "" if self.embedding is not None or self.content.excluded else self.content.text
 
 
-def draft(raw: msgspec.Raw | bytes, scale: OpinionScale) -> Draft:
-    """Check one document, as JSON.
+def draft(raw: msgspec.Raw | bytes, scale: OpinionScale, label: Labeller | None = None) -> Draft:
+    """Check one document, as JSON, and label it if it brings no opinion.
 
     Raises
     ------
@@ -45,10 +46,14 @@ def draft(raw: msgspec.Raw | bytes, scale: OpinionScale) -> Draft:
         _check_timestamp(document.timestamp)
     for name, value in document.attributes.items():
         _check_attribute(name, value)
+    opinions = _opinions(document, scale)
+    whole = None if document.si is None else bin_of_position(document.si, scale)
+    if label is not None and not opinions and whole is None and (found := label(document.text, ())):
+        whole = found.document
     content = Document(
         document.text,
-        _opinions(document, scale),
-        None if document.si is None else bin_of_position(document.si, scale),
+        opinions,
+        whole,
         document.attributes,
         document.metadata,
         document.timestamp,

@@ -1,5 +1,6 @@
 """The ingest use case: document -> vector -> store. The index follows by itself (see `app.follower`)."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -8,9 +9,11 @@ import msgspec
 from app.documents import Draft, draft, readable_id
 from app.encoder import Encoder, unit
 from app.errors import CollectionChangedError, InvalidRequestError, pointing_at
+from app.labelling import Labeller, open_labeller
 from app.names import checked_name
 from app.schemas import FailedDocument, IngestResponse
 from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpace
+from warp_core import OpinionScale
 
 BATCH = 256
 """Documents that are encoded together and stored in one transaction."""
@@ -85,12 +88,12 @@ class Ingestion:
 
     async def _store_batch(self, waiting: Sequence[tuple[int, msgspec.Raw | bytes]]) -> None:
         settings = await self._store.settings(self._collection) or CollectionSettings()
-        drafts: list[tuple[int, Draft]] = []
-        for index, raw in waiting:
-            try:
-                drafts.append((index, draft(raw, settings.scale)))
-            except InvalidRequestError as error:
-                self._fail(index, readable_id(raw), error)
+        with pointing_at("/collection"):
+            label = open_labeller(settings)
+        if label is None:
+            drafts = self._drafted(waiting, settings.scale, None)
+        else:  # reading texts takes long
+            drafts = await asyncio.to_thread(self._drafted, waiting, settings.scale, label)
         changes, space = await self._with_vectors(drafts)
         outcomes = await self._store.apply(
             self._collection, [change for _, change in changes], space, settings.positions
@@ -103,13 +106,24 @@ class Ingestion:
             elif outcome in ("created", "updated") and change.content:
                 self._entities.update(settings.labels(change.content))
 
+    def _drafted(
+        self, waiting: Sequence[tuple[int, msgspec.Raw | bytes]], scale: OpinionScale, label: Labeller | None
+    ) -> list[tuple[int, Draft]]:
+        drafts: list[tuple[int, Draft]] = []
+        for index, raw in waiting:
+            try:
+                drafts.append((index, draft(raw, scale, label)))
+            except InvalidRequestError as error:
+                self._fail(index, readable_id(raw), error)
+        return drafts
+
     async def _with_vectors(
         self, drafts: Sequence[tuple[int, Draft]]
     ) -> tuple[list[tuple[int, Change]], VectorSpace | None]:
         """The changes with their unit vectors, and the space of these; a draft that can have none fails."""
         space = await self._store.vector_space(self._collection) or self._new_space(drafts)
         encoder = self._encoder
-        encodes = encoder is not None and space is not None and encoder.name == space.encoder
+        encodes = encoder is not None and space is not None and encoder.made(space)
         texts = [one.to_encode for _, one in drafts if one.to_encode] if encodes else []
         encoded: Iterator[Vector] = iter(await encoder.encode(texts) if encoder else ())
         changes: list[tuple[int, Change]] = []
@@ -121,7 +135,7 @@ class Ingestion:
                 elif one.to_encode and encodes:
                     vector = next(encoded)
                 elif one.to_encode and space and encoder:
-                    raise InvalidRequestError.at("/embedding", _no_encoder(space, encoder))
+                    raise InvalidRequestError.at("/embedding", f"is needed: {encoder.refusal(space)}")
             except InvalidRequestError as error:
                 self._fail(index, one.change.id, error)
             else:
@@ -131,7 +145,7 @@ class Ingestion:
     def _new_space(self, drafts: Sequence[tuple[int, Draft]]) -> VectorSpace | None:
         """The space of a collection without vectors: the encoder's, else that of the first brought vector."""
         if self._encoder:
-            return VectorSpace(self._encoder.dimension, self._encoder.name)
+            return self._encoder.space
         return next((VectorSpace(len(one.embedding), None) for _, one in drafts if one.embedding), None)
 
     def _fail(self, index: int, document_id: str | None, error: InvalidRequestError) -> None:
@@ -146,10 +160,3 @@ def _brought(embedding: list[float], space: VectorSpace | None) -> Vector:
             "/embedding", f"holds {len(embedding)} numbers, this collection's vectors hold {needed}"
         )
     return unit(embedding)
-
-
-def _no_encoder(space: VectorSpace, encoder: Encoder) -> str:
-    return (
-        f"is needed: this collection's vectors were made by {space.encoder or 'the callers'}, "
-        f"and this service's encoder is {encoder.name}"
-    )

@@ -5,21 +5,18 @@ of a document is not read again, and counts are read again only when they are as
 candidates are labelled, by the request or by the index, costs the store nothing.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from time import monotonic
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
 from app.index import CollectionIndex, Index
+from app.remembered import Remembered
 from app.store.base import CollectionSettings, ExternalTarget, Labels, Lookup, Store, StoredDocument
 from app.store.facets import ALL
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 
 REMEMBERED_SETTINGS = 1000
 REMEMBERED_TARGETS = 10_000
@@ -58,9 +55,9 @@ class Lookups:
         self._index = index
         self._follower = follower
         self._staleness_s = staleness_s
-        self._settings: _Remembered[str, CollectionSettings] = _Remembered(REMEMBERED_SETTINGS)
-        self._targets: _Remembered[tuple[str, str], ExternalTarget] = _Remembered(REMEMBERED_TARGETS)
-        self._counts: _Remembered[Hashable, _Counted] = _Remembered(REMEMBERED_COUNTS)
+        self._settings: Remembered[str, CollectionSettings] = Remembered(REMEMBERED_SETTINGS)
+        self._targets: Remembered[tuple[str, str], ExternalTarget] = Remembered(REMEMBERED_TARGETS)
+        self._counts: Remembered[Hashable, _Counted] = Remembered(REMEMBERED_COUNTS)
         self._forgotten = 0  # times that `forget` was called: what was asked for before is not kept after
 
     async def aliases(self, collection: str) -> Mapping[str, str]:
@@ -143,7 +140,7 @@ class Lookups:
     def forget(self) -> None:
         """Something was written here: all counts are read anew."""
         self._forgotten += 1
-        self._counts = _Remembered(REMEMBERED_COUNTS)
+        self._counts = Remembered(REMEMBERED_COUNTS)
 
     async def documents(self, collection: str, ids: Sequence[str]) -> tuple[dict[str, StoredDocument], str | None]:
         """Those of the documents that are stored, and why there are none, when the store cannot be reached."""
@@ -158,26 +155,6 @@ class Lookups:
     def _check(self) -> None:
         if not self._follower.caught_up:
             raise StoreUnavailableError("the store cannot be reached")
-
-
-class _Remembered(Generic[K, V]):
-    """A bounded number of values; the one that was put longest ago goes first."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._values: OrderedDict[K, V] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def put(self, key: K, value: V) -> None:
-        self._values[key] = value
-        self._values.move_to_end(key)
-        if len(self._values) > self._size:
-            self._values.popitem(last=False)
-
-    def forget(self, key: K) -> None:
-        self._values.pop(key, None)
 
 
 def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:

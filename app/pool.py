@@ -1,6 +1,6 @@
 """The candidates of one request in columns: request and labels in, `warp_core.CandidatePool` out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.encoder import Encoder, unit
 from app.errors import InvalidRequestError, pointing_at
+from app.labelling import Label
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name
 from app.schemas import CandidateInput, OpinionInput, RerankRequest
@@ -16,9 +17,6 @@ from app.store.base import CollectionSettings, Labels, Lookup, Vector
 from warp_core import CandidatePool, OpinionScale
 
 UNKNOWN = -1
-
-Label = tuple[int, bool]
-"""Bin on the queried entity, else of the whole document, else -1; and whether it is on the entity."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +141,19 @@ def tell_opinions(candidates: Sequence[CandidateInput]) -> list[bool]:
 
 
 def pool_of_request(
-    candidates: Sequence[CandidateInput], told: Sequence[bool], scores: Scores, entity: str | None, lookup: Lookup
+    candidates: Sequence[CandidateInput],
+    told: Sequence[bool],
+    scores: Scores,
+    entity: str | None,
+    lookup: Lookup,
+    labels_of_texts: Mapping[int, Label],
 ) -> Pool:
     """The pool of the candidates that a request brought. What a candidate tells of itself wins over what is stored.
 
     Parameters
     ----------
     told : as `tell_opinions`.
+    labels_of_texts : of those of `unlabelled` that a labeller labelled, by position.
 
     Raises
     ------
@@ -161,7 +165,12 @@ def pool_of_request(
     try:
         for i, c in enumerate(candidates):
             if not told[i]:
-                bins[i], matched[i] = stored_label(stored.get(c.id or ""))
+                label = labels_of_texts.get(i)
+                if label is None:
+                    bins[i], matched[i] = stored_label(stored.get(c.id or ""))
+                else:
+                    own = label.entities.get(entity) if entity is not None else None
+                    bins[i], matched[i] = (label.document, False) if own is None else (own, True)
                 continue
             if c.si is not None:
                 bins[i] = bin_of_position(c.si, bin_of.scale)
@@ -196,7 +205,13 @@ class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
         return found
 
 
-def stored_label(stored: Labels | None) -> Label:
+def unlabelled(candidates: Sequence[CandidateInput], told: Sequence[bool], lookup: Lookup) -> list[int]:
+    """Positions of the candidates with a text of which neither the request nor the store tells an opinion."""
+    known = lookup.labels
+    return [i for i, c in enumerate(candidates) if c.text and not told[i] and (c.id is None or c.id not in known)]
+
+
+def stored_label(stored: Labels | None) -> tuple[int, bool]:
     """Bin, and whether the entity is matched, of a document as the store knows it."""
     if stored is None:
         return UNKNOWN, False

@@ -11,12 +11,12 @@ from typing import cast
 
 from app import expansion
 from app.answer import Outcome, answer_to
+from app.asking import Asked, asked_of, labels_of_texts
 from app.clock import Stopwatch
 from app.columns import columns_of, names_without_text
-from app.entities import entity_in
+from app.encoder import Encoder
 from app.errors import InvalidRequestError, pointing_at
-from app.lookups import Found
-from app.names import checked_name, entity_key
+from app.names import checked_name
 from app.pool import (
     Columns,
     Pool,
@@ -28,8 +28,8 @@ from app.pool import (
     without_duplicates,
 )
 from app.resources import Resources
-from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
-from app.store.base import StoredDocument, VectorSpace
+from app.schemas import Ask, CandidateInput, RerankRequest, RerankResponse, SearchRequest, TargetInput
+from app.store.base import StoredDocument
 from app.targets import Population, population_of, target_for
 from warp_core import (
     SELECTORS,
@@ -60,17 +60,19 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     watch = Stopwatch()
     population = _checked(request, resources)
     candidates = checked_candidates(request, resources.settings.max_candidates)
-    with watch.stage("labels"):
-        entity, source = await _entity(request, resources)
-        told = tell_opinions(candidates)
-        bare = [c.id for c, tells in zip(candidates, told, strict=True) if not tells and c.id is not None]
-        labelled = [c.id for c, tells in zip(candidates, told, strict=True) if tells and c.id is not None]
-        found = await resources.lookups.lookup(request.collection, entity, bare, population.facets, labelled)
+    told = tell_opinions(candidates)
+    bare = [c.id for c, tells in zip(candidates, told, strict=True) if not tells and c.id is not None]
+    labelled = [c.id for c, tells in zip(candidates, told, strict=True) if tells and c.id is not None]
+    asked = await asked_of(request, resources, watch, population, bare, labelled)
     with watch.stage("encode"):
         scores = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
-        pool, dropped = without_duplicates(pool_of_request(candidates, told, scores, found.entity, found.lookup))
-    run = _Run(request, resources, watch, found, source, population)
+        by_labeller = await labels_of_texts(candidates, told, asked)
+        given = pool_of_request(candidates, told, scores, asked.entity, asked.lookup, by_labeller)
+        pool, dropped = without_duplicates(given)
+    run = _Run(request, resources, watch, asked)
+    if by_labeller:
+        run.notes.append(f"{len(by_labeller)} candidates were labelled by {asked.lookup.settings.labeller}")
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
     return await run.answer(pool, candidates)
@@ -95,22 +97,14 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         raise InvalidRequestError.at(
             "/query", "this service has no encoder (setting WARP_ENCODER), so it cannot search"
         )
-    with watch.stage("labels"):
-        entity, source = await _entity(request, resources)
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
         hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
-    with watch.stage("labels"):
-        names = [name for name, _ in hits]
-        found = await resources.lookups.lookup(request.collection, entity, names, population.facets)
-    lookup = found.lookup
-    if lookup.space and lookup.space != VectorSpace(encoder.dimension, lookup.space.encoder and encoder.name):
-        raise InvalidRequestError.at(
-            "/collection",
-            f"its vectors come from {lookup.space.encoder or 'its callers'} and hold {lookup.space.dimension} numbers; "
-            f"this service's encoder is {encoder.name} with {encoder.dimension}",
-        )
+    asked = await asked_of(request, resources, watch, population, [name for name, _ in hits])
+    lookup = asked.lookup
+    if lookup.space and not encoder.compares_with(lookup.space):
+        raise InvalidRequestError.at("/collection", encoder.refusal(lookup.space))
     # What the store no longer holds was deleted after the index was asked.
     hits = [(name, score) for name, score in hits if name in lookup.labels]
     labels = [stored_label(lookup.labels[name]) for name, _ in hits]
@@ -124,8 +118,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         [matched for _, matched in labels],
         query,
     )
-    run = _Run(request, resources, watch, found, source, population)
-    return await run.answer(pool, ())
+    return await _Run(request, resources, watch, asked).answer(pool, ())
 
 
 def _checked(request: Ask, resources: Resources) -> Population:
@@ -142,16 +135,6 @@ def _checked(request: Ask, resources: Resources) -> Population:
     return population_of(request.target or TargetInput())
 
 
-async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
-    """The entity in question, and where it came from."""
-    if request.entity is not None:
-        with pointing_at("/entity"):
-            return entity_key("entity", request.entity), "request"
-    aliases = await resources.lookups.aliases(request.collection)
-    found = entity_in(request.query or "", resources.index[request.collection], aliases)
-    return found, "query" if found else "none"
-
-
 class _Run:
     """One request past its lookup: the steps from pool to answer, and what they share."""
 
@@ -160,22 +143,24 @@ class _Run:
         request: Ask,
         resources: Resources,
         watch: Stopwatch,
-        found: Found,
-        source: EntitySource,
-        population: Population,
+        asked: Asked,
     ) -> None:
         self.request = request
         self.resources = resources
         self.watch = watch
-        self.lookup, self.entity, outage = found
-        self.scale = self.lookup.settings.scale
-        self.source = source
-        self.population = population
+        self.lookup = asked.lookup
+        self.scale = asked.lookup.settings.scale
+        self.entity = asked.entity
+        self.source = asked.source
+        self.nearness = asked.nearness
+        self.policy = asked.policy
+        self.population = asked.population
+        self.notes: list[str] = []
         self.warnings: list[str] = []
         self.degraded = False
-        self.degrade(outage)
-        if not self.lookup.known:
+        if not asked.lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
+        self.degrade(asked.outage)
 
     def degrade(self, outage: str | None) -> None:
         """Say that the answer lacks what the store would have told, if it could not be reached."""
@@ -189,12 +174,13 @@ class _Run:
         pool = self._without_excluded(pool)
         with watch.stage("target"):
             target = target_for(request.target or TargetInput(), self.lookup, self.population)
+        self._note_cold_start(target)
         given = pool.in_core(self.scale)
         em_attainable = attainable_em(pool.matched, request.k)
         deficit = self._deficit(given, target)
         expansion_name, reason = self._expansion(em_attainable, bool(deficit))
         with watch.stage("expansion"):
-            widened = await self._expanded(pool, expansion_name, deficit)
+            widened = await self._expanded(pool, given, target, expansion_name, deficit)
         variant, why = self._variant(attainable_em(widened.matched, request.k))
         columns = await self._columns(widened, candidates, variant)
         core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
@@ -226,7 +212,7 @@ class _Run:
             entity_source=self.source,
             variant=variant,
             expansion=expansion_name,
-            reason=f"{reason}; {why}",
+            reason="; ".join([*self.notes, reason, why]),
             em_attainable=em_attainable,
             deficit=deficit,
             added=len(widened) - len(pool),
@@ -251,39 +237,62 @@ class _Run:
     def _deficit(self, pool: CandidatePool, target: TargetDistribution) -> list[int]:
         if self.entity is None:
             return []
-        return deficit_bins(pool.counts(matched_only=True), target, self.resources.settings.deficit_ratio)
+        return deficit_bins(pool.counts(matched_only=True), target, self.policy.deficit_ratio)
 
     def _expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
         if self.entity is None:
-            return "none", "the query names no known entity"
+            return "none", f"the query names no known entity{f' ({self.nearness})' if self.nearness else ''}"
         if self.request.expansion != AUTO:
             return cast(Expansion, self.request.expansion), f"{self.request.expansion} was asked for"
-        return self.resources.policy.expansion(em_attainable, deficit)
+        return self.policy.expansion(em_attainable, deficit)
 
     def _variant(self, em_attainable: float) -> tuple[str, str]:
         if self.request.variant != AUTO:
             return self.request.variant, f"{self.request.variant} was asked for"
         if self.entity is None:
             return "top_k", "top_k since there are no opinions to represent"
-        return self.resources.policy.variant(em_attainable)
+        return self.policy.variant(em_attainable)
 
-    async def _expanded(self, pool: Pool, name: Expansion, deficit: Sequence[int]) -> Pool:
+    def _note_cold_start(self, target: TargetDistribution) -> None:
+        """Say what stood in for what is not known of the entity."""
+        if self.source == "nearest":
+            self.notes.append(self.nearness)
+        asked = self.request.target
+        if self.entity is None or target.n or (asked and (asked.distribution is not None or asked.source == "uniform")):
+            return
+        known = "that of all entities" if any(self.lookup.domain_counts) else "uniform, as there are none at all"
+        self.notes.append(f"no opinion on {self.entity!r} is known, so the target is {known}")
+
+    async def _expanded(
+        self, pool: Pool, given: CandidatePool, target: TargetDistribution, name: Expansion, deficit: Sequence[int]
+    ) -> Pool:
         """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
-        dense = attainable_em(pool.matched, self.request.k) >= self.resources.policy.dense_em
+        dense = attainable_em(pool.matched, self.request.k) >= self.policy.dense_em
         if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
-        index = self.resources.index[self.request.collection]
-        if pool.query_vector is not None:
-            queries = pool.query_vector[None, :]
-        else:
-            poles = self.lookup.settings.pole_queries
-            queries = await expansion.pole_vectors(self.resources.encoder, poles, self.entity)
-        found = expansion.tail(index, self.entity, pool, self.scale, queries)
+        index, encoder = self.resources.index[self.request.collection], self._comparing_encoder()
+        question = pool.query_vector if encoder else None
+        poles = expansion.NO_POLES
+        if encoder and (question is None or name == "adaptive"):
+            poles = await self.resources.poles.of(self.lookup.settings.pole_queries, self.entity)
+        found = expansion.tail(index, self.entity, pool, self.scale, poles, question)
         if name == "adaptive":
-            chosen = expansion.adaptive(found, deficit, self.request.k)
+            matched = given.counts(matched_only=True)
+            chosen = expansion.adaptive(found, matched, target, self.request.k, self.policy)
         else:
-            chosen = expansion.entity_gated(found, self.scale, self.request.k)
+            chosen = expansion.entity_gated(found, self.scale, self.request.k, self.policy)
+            if self.policy.tau is not None and not found.compared:
+                self.warnings.append("tau changed nothing: there are no similarities to hold it against")
         return expansion.widened(pool, found, chosen, index) if len(chosen) else pool
+
+    def _comparing_encoder(self) -> Encoder | None:
+        """The encoder, unless its vectors do not compare with the collection's."""
+        encoder, space = self.resources.encoder, self.lookup.space
+        if encoder is None or encoder.compares_with(space):
+            return encoder
+        if space is not None:
+            self.warnings.append(f"nothing was compared with the stored vectors: {encoder.refusal(space)}")
+        return None
 
     async def _columns(self, pool: Pool, candidates: Sequence[CandidateInput], variant: str) -> Columns | None:
         """What this choice needs beyond relevance and bins; None when that is nothing."""
@@ -299,7 +308,8 @@ class _Run:
         missing = names_without_text(pool, candidates)
         stored, outage = await resources.lookups.documents(collection, missing)
         self.degrade(outage)
-        return await columns_of(pool, candidates, needs, stored, index, resources.encoder)
+        encoder = self._comparing_encoder() if "embeddings" in needs else resources.encoder
+        return await columns_of(pool, candidates, needs, stored, index, encoder)
 
     async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
         """The chosen documents that the request did not bring itself."""

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 import faiss
 
 from app.encoder import Encoder, open_encoder
+from app.entities import NearestNames
+from app.expansion import PoleVectors
 from app.follower import Follower
 from app.index import Index
 from app.lookups import Lookups
 from app.metrics import Metrics
+from app.policy import policy_of
 from app.retention import Retention
 from app.settings import Settings
 from app.store import open_store
 from app.store.base import Store
-from warp_core import SELECTORS, InvalidInputError, Policy
+from warp_core import Policy
 
 
 @dataclass(frozen=True)
@@ -27,23 +30,11 @@ class Resources:
     metrics: Metrics
     store: Store
     encoder: Encoder | None
+    poles: PoleVectors
+    names: NearestNames
     index: Index
     follower: Follower
     lookups: Lookups
-
-
-def policy_of(settings: Settings) -> Policy:
-    """The decision matrix as set.
-
-    Raises
-    ------
-    InvalidInputError : a variant is no selector.
-    """
-    for argument in ("dense_variant", "sparse_variant"):
-        name = getattr(settings, argument)
-        if name not in SELECTORS:
-            raise InvalidInputError(argument, f"must be one of {', '.join(SELECTORS)}, got {name!r}")
-    return Policy(settings.dense_em, settings.dense_variant, settings.sparse_variant)
 
 
 def store_of(settings: Settings) -> Store:
@@ -74,6 +65,8 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         encoder = open_encoder(settings.encoder, settings.encoder_threads)
         if encoder:
             stack.callback(encoder.close)
+        names = NearestNames(encoder)
+        stack.push_async_callback(names.close)
         index = Index()
         retention = Retention(store)
         stack.push_async_callback(retention.stop)
@@ -82,4 +75,5 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         stack.push_async_callback(follower.stop)
         await follower.start()
         lookups = Lookups(store, index, follower, settings.poll_interval_ms / 1000)
-        yield Resources(settings, policy, metrics, store, encoder, index, follower, lookups)
+        poles = PoleVectors(encoder)
+        yield Resources(settings, policy, metrics, store, encoder, poles, names, index, follower, lookups)

@@ -12,7 +12,7 @@ from app.store.base import Ack
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
-EntitySource = Literal["request", "query", "none"]
+EntitySource = Literal["request", "query", "nearest", "none"]
 ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
 
 

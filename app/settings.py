@@ -47,7 +47,8 @@ class Settings(BaseSettings):
         "memory; left out: what the store's own settings give",
     )
     encoder: str | None = Field(
-        default=None, description="sentence-transformers name or path, or wordllama; left out: callers bring embeddings"
+        default=None,
+        description="sentence-transformers name or path, onnx:FOLDER, or wordllama; left out: callers bring embeddings",
     )
     encoder_threads: int = Field(default=1, ge=1, le=256, description="threads of the encoder")
     poll_interval_ms: int = Field(default=200, ge=10, description="how often the store is asked for changes, in ms")
@@ -60,8 +61,14 @@ class Settings(BaseSettings):
     dense_em: float = Field(default=0.85, ge=0, le=1, description="from this attainable EM on, a pool is dense")
     dense_variant: str = Field(default="w1_minimizer", description="the selector for dense pools")
     sparse_variant: str = Field(default="w1_mmr", description="the selector for sparse pools")
+    short_pool_expansion: Literal["none", "entity_gated", "adaptive"] = Field(
+        default="entity_gated", description="what is done when a pool is not dense, or lacks opinions"
+    )
     deficit_ratio: float = Field(
         default=0.5, ge=0, le=1, description="delta: a bin below this part of its share of the target is short"
+    )
+    nearest_entity: float = Field(
+        default=0.45, ge=0, le=1, description="least similarity of a question to the entity it does not name; 1: never"
     )
 
     def export(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from warp_core.deficit import DEFICIT_RATIO
 from warp_core.distributions import BoolArray
 
 Expansion = Literal["none", "entity_gated", "adaptive"]
@@ -15,19 +16,27 @@ Expansion = Literal["none", "entity_gated", "adaptive"]
 
 @dataclass(frozen=True)
 class Policy:
-    """The decision matrix; every cell is a setting.
+    """The decision matrix and the budgets of both expansions; every number is a setting of the service or a collection.
 
     Parameters
     ----------
     dense_em : from this attainable EM on, a pool is dense (0 .. 1).
     dense_variant, sparse_variant : the selector for either kind of pool.
     short_pool_expansion : what is done when a pool is not dense, or lacks opinions.
+    deficit_ratio : delta; a bin below this part of its share of the target is short (0 .. 1).
+    n_exp : most documents that adaptive expansion adds of each short bin; None: k.
+    n2 : most documents that entity-gated expansion adds; None: 5 k.
+    tau : entity-gated expansion leaves out documents less similar to the question than this (-1 .. 1); None: none.
     """
 
     dense_em: float = 0.85
     dense_variant: str = "w1_minimizer"
     sparse_variant: str = "w1_mmr"
     short_pool_expansion: Expansion = "entity_gated"
+    deficit_ratio: float = DEFICIT_RATIO
+    n_exp: int | None = None
+    n2: int | None = None
+    tau: float | None = None
 
     def expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
         """The expansion that a pool calls for, and why."""

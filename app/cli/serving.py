@@ -12,7 +12,8 @@ from app import demo as demo_corpus
 from app.cli.documents import load
 from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import open_encoder
-from app.resources import policy_of, store_of
+from app.policy import policy_of
+from app.resources import store_of
 from app.security import check_exposure
 from app.settings import Settings
 

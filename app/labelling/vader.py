@@ -1,13 +1,70 @@
 """How strong a text's mood is, by the VADER lexicon (Hutto and Gilbert 2014). An extra: `label`."""
 
+import re
+from collections.abc import Sequence
 from functools import cache
+from hashlib import blake2b
+from statistics import fmean
 from typing import Any
 
+from app.entities import is_named_in
+from app.remembered import Remembered
 from warp_core.scale import Intensity
 
+NEUTRAL = 0.05
 MEDIUM = 0.35
 HIGH = 0.70
-"""Strengths below these are low and medium; a compound score runs from -1 to 1."""
+"""Strengths below these are neutral, low and medium; a compound score runs from -1 to 1."""
+POSITIONS = (-30.0, -20.0, -10.0, 0.0, 10.0, 20.0, 30.0)
+"""The labels, from strongly negative to strongly positive."""
+
+MAX_SENTENCES = 200
+"""Sentences of a text that are read: the lexicon takes about 0.2 ms for each."""
+MAX_SENTENCE = 1000
+"""Characters that are read of one: its cost grows with the square of them."""
+REMEMBERED_TEXTS = 20_000
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[a-z][.!?])(?=[A-Z])|\n+")
+
+_compounds: Remembered[bytes, tuple[float, ...]] = Remembered(REMEMBERED_TEXTS)
+"""What was read last, so that a pool that comes again is not read again."""
+
+
+def intensities(text: str, names: Sequence[str] = ()) -> tuple[float, dict[str, float]] | None:
+    """The sentiment intensity of a text, and that of its sentences on each of the entities that it names.
+
+    It is that of the mean compound score of the sentences that lean to either side, 0 when none does. The lexicon is
+    made for sentences: over a long review as a whole it saturates. Against the authors' own stars the Spearman
+    correlation is 0.66 by sentences and 0.45 as a whole on hotel reviews of 1,267 characters, 0.67 and 0.64 on
+    restaurant reviews of 287.
+
+    Parameters
+    ----------
+    names : keys of entities, of which those count that stand in the text.
+
+    Returns
+    -------
+    Positions among -30, -20 .. 30; None for a text without words.
+    """
+    sentences = [one[:MAX_SENTENCE] for one in _SENTENCE_END.split(text)[:MAX_SENTENCES] if one.strip()]
+    if not sentences:
+        return None
+    key = blake2b(text.encode(errors="replace"), digest_size=16).digest()
+    compounds = _compounds.get(key)
+    if compounds is None:
+        compounds = tuple(_analyzer().polarity_scores(sentence)["compound"] for sentence in sentences)
+        _compounds.put(key, compounds)
+    about = {
+        name: [score for score, sentence in zip(compounds, sentences, strict=True) if is_named_in(name, sentence)]
+        for name in names
+    }
+    return _position(compounds), {name: _position(scores) for name, scores in about.items() if scores}
+
+
+def _position(compounds: Sequence[float]) -> float:
+    leaning = [compound for compound in compounds if abs(compound) >= NEUTRAL]
+    mean = fmean(leaning) if leaning else 0.0
+    strength = sum(abs(mean) >= bound for bound in (NEUTRAL, MEDIUM, HIGH))
+    return POSITIONS[3 + (strength if mean > 0 else -strength)]
 
 
 def intensity_toward(text: str, sign: int) -> Intensity:

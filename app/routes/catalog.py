@@ -5,8 +5,10 @@ from fastapi import APIRouter, Request, Response
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, NotFoundError, pointing_at
+from app.labelling import open_labeller
 from app.names import checked_name
 from app.openapi import described
+from app.policy import policy_for
 from app.presentation import position
 from app.registry import checked_registry
 from app.routes.exchange import CollectionName, read_body, reply, resources_of
@@ -16,6 +18,7 @@ from app.schemas import (
     DocumentOutput,
 )
 from app.store.base import Change, CollectionSettings
+from warp_core import InvalidInputError
 
 router = APIRouter(tags=["documents"])
 
@@ -92,7 +95,12 @@ async def put_collection_settings(request: Request, collection: str) -> Response
     with pointing_at("/collection"):
         checked_name("collection", collection)
     settings = _settings_body.decode(await read_body(request, resources.settings.max_body_bytes))
-    _ = settings.scale  # checked here, once
+    _ = settings.scale  # checked here, once, as the rest is
+    open_labeller(settings)
+    try:
+        policy_for(resources.policy, settings.policy)
+    except InvalidInputError as error:
+        raise InvalidRequestError.at(f"/policy/{error.argument}", error.detail) from error
     settings = msgspec.structs.replace(settings, registry=checked_registry(settings.registry))
     if not await resources.store.put_settings(collection, settings):
         raise InvalidRequestError.at("/positions", "cannot change while the collection holds documents")

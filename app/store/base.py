@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from app.store.facets import ALL, described
@@ -69,6 +70,21 @@ class PoleQueries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     negative: str = "What are the biggest complaints about {entity}?"
 
 
+class CollectionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a collection decides otherwise than the service (see `warp_core.Policy`); null is what the service does."""
+
+    dense_em: Annotated[float, Meta(ge=0, le=1)] | None = None
+    dense_variant: str | None = None
+    sparse_variant: str | None = None
+    short_pool_expansion: Literal["none", "entity_gated", "adaptive"] | None = None
+    deficit_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
+    n_exp: Annotated[int, Meta(ge=0, le=10_000)] | None = None
+    n2: Annotated[int, Meta(ge=0, le=10_000)] | None = None
+    tau: Annotated[float, Meta(ge=-1, le=1)] | None = None
+    nearest_entity: Annotated[float, Meta(ge=0, le=1)] | None = None
+    """How similar a question must be to the name of an entity that it does not name; 1 is never."""
+
+
 class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """What a collection fixes for all its documents.
 
@@ -81,6 +97,9 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     stars: tuple[float, ...] | None = SENTIMENT_INTENSITY.stars
     pole_queries: PoleQueries = PoleQueries()
     registry: dict[str, tuple[str, ...]] = {}
+    policy: CollectionPolicy = CollectionPolicy()
+    labeller: Literal["none", "vader"] = "none"
+    """What labels a text that comes without any opinion (see `app.labelling`)."""
 
     @property
     def scale(self) -> OpinionScale:

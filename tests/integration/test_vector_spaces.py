@@ -30,7 +30,7 @@ def store_vector(client: TestClient, collection: str, space: VectorSpace) -> Non
     ("space", "made_by"),
     [
         (VectorSpace(2, None), "its callers and hold 2 numbers"),
-        (VectorSpace(2, "wordllama"), "wordllama and hold 2 numbers"),
+        (VectorSpace(2, "wordllama"), "wordllama of another version and hold 2 numbers"),
         (VectorSpace(DIMENSION, "another"), "another and hold 256 numbers"),
     ],
     ids=["another dimension", "the same encoder in another dimension", "another encoder"],

@@ -1,13 +1,13 @@
 """What is fixed for a store and its collections: format, settings, registries, vector spaces."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from app.errors import CollectionChangedError, StoreUnavailableError
+from app.remembered import Remembered
 from app.store.base import Ack, CollectionSettings, VectorSpace
 from app.store.redis import layout
 from app.store.redis.layout import FixedSettings, Format, Keys, catalog_key, digest_of
@@ -35,7 +35,7 @@ class Catalog:
         self._partitions = partitions
         self._wanted_ack = ack
         self._keys: Keys | None = None
-        self._known: OrderedDict[bytes, CollectionSettings] = OrderedDict()
+        self._known: Remembered[bytes, CollectionSettings] = Remembered(REMEMBERED_SETTINGS)
         self.ack: Ack = "memory"
         """Where changes are once they are answered for; known once `keys` has been."""
         self.confirm: Command | None = None
@@ -108,13 +108,8 @@ class Catalog:
             if settings is not None:
                 fixed = layout.decode_settings(settings)
                 known = msgspec.structs.replace(fixed.settings, registry=layout.decode_registry(registry))
-                self._remember(settings, known)
+                self._known.put(settings, known)
         return known, layout.decode_space(space) if space else None
-
-    def _remember(self, raw: bytes, settings: CollectionSettings) -> None:
-        self._known[raw] = settings
-        if len(self._known) > REMEMBERED_SETTINGS:
-            self._known.popitem(last=False)
 
     async def fixed(self, collection: str) -> tuple[CollectionSettings | None, VectorSpace | None]:
         """The same, read now."""

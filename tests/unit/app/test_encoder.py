@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.encoder import QUERY_CACHE_SIZE, Encoder, open_encoder, unit
+from app.encoder import Encoder, open_encoder, unit
+from app.encoder.base import QUERY_CACHE_SIZE
 from app.store.base import Vector
 from tests.fakes import bag_of_words
 from warp_core import InvalidInputError

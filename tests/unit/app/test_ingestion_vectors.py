@@ -4,12 +4,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.encoder import Encoder, unit
+from app.encoder import Encoder, Model, unit
 from app.ingestion import BATCH, Ingestion
 from app.schemas import IngestResponse
 from app.store.base import Store, Vector, VectorSpace
 from tests.conftest import Unreliable, walk
-from tests.fakes import DIMENSION, bag_of_words
+from tests.fakes import DIMENSION, bag_of_words, other_words
 
 AXIS = np.eye(DIMENSION, dtype=np.float32)
 
@@ -17,8 +17,8 @@ AXIS = np.eye(DIMENSION, dtype=np.float32)
 class Recording(Encoder):
     """The fake encoder, with a list of the batches that it encoded."""
 
-    def __init__(self, name: str = "bag-of-words") -> None:
-        super().__init__(name, bag_of_words)
+    def __init__(self, name: str = "bag-of-words", model: Model = bag_of_words) -> None:
+        super().__init__(name, model)
         self.batches: list[list[str]] = []
 
     async def encode(self, texts: Sequence[str]) -> Vector:
@@ -36,7 +36,7 @@ def encoder() -> Iterator[Recording]:
 
 @pytest.fixture
 def other_encoder() -> Iterator[Recording]:
-    encoder = Recording("another")
+    encoder = Recording("another", other_words)
     yield encoder
     encoder.close()
 
@@ -77,7 +77,7 @@ async def test_texts_are_encoded_and_what_needs_no_vector_is_not(store: Store, e
         "empty": None,
         "last": words("stale bread"),
     }
-    assert await store.vector_space("c") == VectorSpace(DIMENSION, "bag-of-words")
+    assert await store.vector_space("c") == encoder.space
 
 
 @pytest.mark.parametrize("n", [0, 1, DIMENSION - 1, DIMENSION + 1])
@@ -155,16 +155,38 @@ async def test_a_text_is_refused_when_another_encoder_made_the_vectors(
         {"id": "brought", "text": "cold pool", "embedding": AXIS[1].tolist()},
     )
     assert [(one.index, one.id, one.pointer) for one in report.failed] == [(0, "text", "/embedding")]
-    assert "made by bag-of-words, and this service's encoder is another" in report.failed[0].detail
+    detail = report.failed[0].detail
+    assert "come from bag-of-words and hold 16 numbers; this service's encoder is another with 16" in detail
+    assert "run the service with WARP_ENCODER=bag-of-words, or ingest the documents into a new collection" in detail
     assert (report.created, other_encoder.batches) == (3, [])
-    assert await store.vector_space("c") == VectorSpace(DIMENSION, "bag-of-words")
+    assert await store.vector_space("c") == encoder.space
+
+
+async def test_the_same_model_under_another_name_goes_on_in_the_collection(store: Store, encoder: Recording):
+    await ingest(store, encoder, {"id": "first", "text": "warm pool"})
+    renamed = Recording("/another/path/to/bag-of-words")
+    report = await ingest(store, renamed, {"id": "text", "text": "cold pool"})
+    renamed.close()
+    assert (report.created, report.failed) == (1, [])
+    assert (await vectors(store))["text"].tolist() == words("cold pool")
+    assert await store.vector_space("c") == encoder.space  # the pin stays
+
+
+async def test_other_weights_under_the_same_name_are_refused(store: Store, encoder: Recording):
+    await ingest(store, encoder, {"id": "first", "text": "warm pool"})
+    upgraded = Recording("bag-of-words", other_words)
+    report = await ingest(store, upgraded, {"id": "text", "text": "cold pool"})
+    upgraded.close()
+    assert [(one.id, one.pointer) for one in report.failed] == [("text", "/embedding")]
+    assert "bag-of-words of another version" in report.failed[0].detail
 
 
 async def test_a_text_is_refused_when_the_callers_made_the_vectors(store: Store, encoder: Recording):
     await ingest(store, None, {"id": "first", "embedding": [1, 0]})
     report = await ingest(store, encoder, {"id": "text", "text": "pool"}, {"id": "brought", "embedding": [0, 1]})
     assert [(one.id, one.pointer) for one in report.failed] == [("text", "/embedding")]
-    assert "made by the callers" in report.failed[0].detail
+    assert "come from its callers" in report.failed[0].detail
+    assert "bring embeddings" in report.failed[0].detail
     assert (report.created, encoder.batches) == (1, [])
 
 

@@ -1,0 +1,96 @@
+"""What a request is about: its entity, what the store knows of that, and what a labeller makes of unknown texts."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.clock import Stopwatch
+from app.entities import entity_in
+from app.errors import pointing_at
+from app.labelling import Label, open_labeller
+from app.names import entity_key
+from app.policy import policy_for
+from app.pool import unlabelled
+from app.resources import Resources
+from app.schemas import Ask, CandidateInput, EntitySource
+from app.store.base import Lookup
+from app.targets import Population
+from warp_core import Policy
+
+
+async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
+    """The entity in question, and where it came from."""
+    if request.entity is not None:
+        with pointing_at("/entity"):
+            return entity_key("entity", request.entity), "request"
+    aliases = await resources.lookups.aliases(request.collection)
+    found = entity_in(request.query or "", resources.index[request.collection], aliases)
+    return found, "query" if found else "none"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request is about, and what the store knows of it.
+
+    Parameters
+    ----------
+    entity : under the name that its opinions count under.
+    population : whose opinions the target is about.
+    policy : the service's, with what the collection has of its own.
+    nearness : why the entity was, or was not, found by nearness; empty when that was not asked for.
+    outage : why the lookup is only the last known one, if it is.
+    """
+
+    entity: str | None
+    source: EntitySource
+    lookup: Lookup
+    population: Population
+    policy: Policy
+    nearness: str
+    outage: str | None
+
+
+async def asked_of(
+    request: Ask,
+    resources: Resources,
+    watch: Stopwatch,
+    population: Population,
+    ids: Sequence[str],
+    labelled: Sequence[str] = (),
+) -> Asked:
+    """Find the entity, and look up the labels of the candidates and the counts.
+
+    Parameters
+    ----------
+    ids : candidates that do not tell their opinions themselves.
+    labelled : those that do.
+    """
+    with watch.stage("labels"):
+        name, source = await _entity(request, resources)
+        found = await resources.lookups.lookup(request.collection, name, ids, population.facets, labelled)
+    own = found.lookup.settings.policy
+    nearness = ""
+    if name is None:
+        least = resources.settings.nearest_entity if own.nearest_entity is None else own.nearest_entity
+        index = resources.index[request.collection]
+        with watch.stage("encode"):
+            nearest = await resources.names.nearest(request.query or "", request.collection, index, least)
+        nearness = nearest.reason
+        if nearest.entity is not None:
+            name, source = nearest.entity, "nearest"
+            with watch.stage("labels"):  # once more, since which labels and counts are wanted is known only now
+                found = await resources.lookups.lookup(request.collection, name, ids, population.facets, labelled)
+    policy = policy_for(resources.policy, own)
+    return Asked(found.entity, source, found.lookup, population, policy, nearness, found.outage)
+
+
+async def labels_of_texts(candidates: Sequence[CandidateInput], told: Sequence[bool], asked: Asked) -> dict[int, Label]:
+    """What the collection's labeller, if it has one, makes of the candidates that nobody has labelled, by position."""
+    label = open_labeller(asked.lookup.settings)
+    positions = unlabelled(candidates, told, asked.lookup) if label else []
+    if label is None or not positions:
+        return {}
+    names = [] if asked.entity is None else [asked.entity]
+    texts = [candidates[i].text or "" for i in positions]
+    found = await asyncio.to_thread(lambda: [label(text, names) for text in texts])
+    return {i: one for i, one in zip(positions, found, strict=True) if one is not None}
