@@ -43,7 +43,6 @@ class Outcome:
 def answer_to(
     request: Ask,
     outcome: Outcome,
-    candidates: Sequence[CandidateInput],
     stored: Mapping[str, StoredDocument],
     watch: Stopwatch,
     warnings: list[str],
@@ -52,7 +51,7 @@ def answer_to(
     """The answer to a request; `stored` holds the chosen documents that the request did not bring itself."""
     scale, target = outcome.given.scale, outcome.chosen.target
     return RerankResponse(
-        results=_results(request, outcome, candidates, stored),
+        results=_results(request, outcome, stored),
         decision=Decision(
             entity=outcome.entity,
             entity_source=outcome.entity_source,
@@ -66,7 +65,7 @@ def answer_to(
             reason=outcome.reason,
         ),
         target=target_output(target, scale),
-        quality=_quality(request, outcome, candidates),
+        quality=_quality(request, outcome),
         distributions=_distributions(outcome) if request.explain else UNSET,
         degraded=degraded,
         warnings=warnings,
@@ -74,14 +73,12 @@ def answer_to(
     )
 
 
-def _results(
-    request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput], stored: Mapping[str, StoredDocument]
-) -> list[Result]:
+def _results(request: Ask, outcome: Outcome, stored: Mapping[str, StoredDocument]) -> list[Result]:
     pool, chosen, scale = outcome.pool, outcome.chosen, outcome.given.scale
     results = []
     before = scale.range  # the papers' W1 of an empty list
     for rank, (i, w1_after) in enumerate(zip(chosen.indices.tolist(), chosen.w1_after, strict=True)):
-        name, index = pool.ids[i], pool.indices[i]
+        name, index, brought = pool.ids[i], pool.indices[i], pool.brought[i]
         result = Result(
             id=name,
             index=index,
@@ -92,8 +89,8 @@ def _results(
             origin="expansion" if index is None else "pool",
             w1_after=finite(w1_after),
         )
-        if candidates and index is not None:
-            _return_as_given(result, candidates[index])
+        if brought is not None:
+            _return_as_given(result, brought)
         elif name is not None and name in stored:
             content = stored[name].content
             result.text, result.metadata, result.attributes = content.text, content.metadata, content.attributes
@@ -113,12 +110,12 @@ def _return_as_given(result: Result, candidate: CandidateInput) -> None:
         result.attributes = candidate.attributes
 
 
-def _quality(request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput]) -> Quality:
+def _quality(request: Ask, outcome: Outcome) -> Quality:
     given, chosen, target = outcome.given, outcome.chosen, outcome.chosen.target
     with_bin = sum(chosen.pool.counts(chosen.indices))
     scope = "pool" if request.fill else request.scope or SELECTORS[outcome.variant].scope
-    indices = [outcome.pool.indices[i] for i in chosen.indices.tolist()]
-    tokens = [candidates[i].tokens for i in indices if candidates and i is not None]
+    brought = [outcome.pool.brought[i] for i in chosen.indices.tolist()]
+    tokens = [one.tokens for one in brought if one is not None]
     return Quality(
         w1=finite(chosen.w1),
         w1_matched=finite(chosen.w1_matched),

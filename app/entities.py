@@ -1,6 +1,6 @@
 """Which entity a question is about: the longest known name in it."""
 
-from app.index import CollectionIndex
+from app.index.base import CollectionIndex
 from app.names import folded
 
 MAX_WORDS = 256

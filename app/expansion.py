@@ -1,17 +1,21 @@
-"""Recovering buried opinions: entity-matched documents of the index that the pool lacks (WARP, algorithms 2 and 3)."""
+"""Recovering buried opinions: entity-matched documents that the pool lacks (WARP, algorithms 2 and 3).
+
+They come from the index, or from the tail of the ranking, when the caller sent it.
+"""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from app.encoder import Encoder
-from app.index import CollectionIndex
+from app.index.base import CollectionIndex
 from app.pool import Pool
 from app.store.base import PoleQueries, Vector
 from warp_core import OpinionScale
-from warp_core.distributions import FloatArray, IntArray
+from warp_core.distributions import FloatArray
 
 GATED_BUDGET = 5
 """Entity-gated expansion adds up to this many times k documents (n2)."""
@@ -21,13 +25,56 @@ _BELOW = 0.1
 """Share of the pool's span of relevance, below its lowest, in which found documents are placed."""
 
 
-@dataclass(frozen=True)
-class Tail:
-    """The entity's documents beside the pool, all of shape (n,): rows of the index, bins, similarities."""
+class Source(Protocol):
+    """Where the entity's documents beside the pool are found."""
 
-    rows: IntArray
-    bins: IntArray
-    scores: FloatArray
+    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+        """The best documents of each of the bins, up to `limit` a bin, best first."""
+
+
+@dataclass(frozen=True)
+class FromIndex:
+    """Documents of the index, each scored by the query of its own sign.
+
+    Parameters
+    ----------
+    queries : unit vectors, shape (3, dimension) for negative, neutral and positive, or (1, dimension) for all alike.
+    without : ids of the pool.
+    """
+
+    index: CollectionIndex
+    entity: str
+    scale: OpinionScale
+    queries: Vector
+    without: Collection[str]
+
+    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+        signs = np.sign(_from_middle(self.scale)).astype(int) + 1
+        queries = {b: self.queries[signs[b] if len(self.queries) > 1 else 0] for b in bins}
+        found = await self.index.held(self.entity, queries, limit, self.without)
+        scores, n = [one.score for one in found], len(found)
+        return Pool(
+            [one.id for one in found],
+            [None] * n,
+            list(scores),
+            scores,
+            [one.bin for one in found],
+            [True] * n,
+            [None] * n,
+        )
+
+
+@dataclass(frozen=True)
+class FromTail:
+    """The candidates on the entity that the caller's ranking has beyond the pool."""
+
+    tail: Pool
+
+    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+        order = sorted(
+            (i for i in range(len(self.tail)) if self.tail.matched[i]), key=lambda i: -self.tail.relevance[i]
+        )
+        return self.tail.take([i for b in bins for i in [j for j in order if self.tail.bins[j] == b][:limit]])
 
 
 async def pole_vectors(encoder: Encoder | None, queries: PoleQueries, entity: str) -> Vector:
@@ -41,59 +88,44 @@ async def pole_vectors(encoder: Encoder | None, queries: PoleQueries, entity: st
     return await encoder.encode_queries([template.replace("{entity}", entity) for template in templates])
 
 
-def tail(index: CollectionIndex, entity: str, pool: Pool, scale: OpinionScale, queries: Vector) -> Tail:
-    """The documents on the entity that the pool lacks, each scored by the query of its own sign.
+async def entity_gated(source: Source, scale: OpinionScale, k: int) -> Pool:
+    """Up to 5 k documents, the most extreme opinions first, then by relevance."""
+    extremity = np.abs(_from_middle(scale))
+    found = Pool([], [], [], [], [], [], [])
+    for level in np.unique(extremity)[::-1]:
+        wanted = GATED_BUDGET * k - len(found)
+        if not wanted:
+            break
+        held = await source.held(np.flatnonzero(extremity == level).tolist(), wanted)
+        order = sorted(range(len(held)), key=lambda i: -held.relevance[i])
+        found = found.joined(held.take(order[:wanted]))
+    return found
 
-    Parameters
-    ----------
-    queries : unit vectors, shape (3, dimension) for negative, neutral and positive, or (1, dimension) for all alike.
+
+async def adaptive(source: Source, deficit: Sequence[int], k: int) -> Pool:
+    """Up to k documents of each deficit bin, by relevance."""
+    return await source.held(deficit, k)
+
+
+def widened(pool: Pool, found: Pool, comparable: bool) -> Pool:
+    """The pool with what was found.
+
+    Similarities that we computed do not compare with scores from elsewhere, which have a scale of their own. Where
+    they are not `comparable`, the found ones take their places just below the pool, in the order of similarity: where
+    the tail of the caller's ranking would stand.
     """
-    members = index.members(entity)
-    present = index.rows_of([name for name in pool.ids if name is not None])
-    missing = ~np.isin(members.rows, present)
-    rows, bins = members.rows[missing], members.bins[missing]
-    scores = index.similarities(rows, queries)
-    by_sign = np.sign(_from_middle(scale)[bins]).astype(np.intp) + 1 if len(queries) > 1 else np.zeros(len(bins), int)
-    return Tail(rows, bins, scores[np.arange(len(rows)), by_sign])
+    if not comparable:
+        found = replace(found, relevance=_below(pool.relevance, np.array(found.relevance)).tolist())
+    return pool.joined(found)
 
 
-def entity_gated(found: Tail, scale: OpinionScale, k: int) -> IntArray:
-    """Positions in the tail of up to 5 k documents, the most extreme opinions first, then by similarity."""
-    extremity = np.abs(_from_middle(scale))[found.bins]
-    return np.lexsort((-found.scores, -extremity))[: GATED_BUDGET * k]
-
-
-def adaptive(found: Tail, deficit: Sequence[int], k: int) -> IntArray:
-    """Positions in the tail of up to k documents of each deficit bin, by similarity to the query of its sign."""
-    order = np.argsort(-found.scores, kind="stable")
-    return np.concatenate([np.zeros(0, np.intp), *(order[found.bins[order] == b][:k] for b in deficit)])
-
-
-def widened(pool: Pool, found: Tail, chosen: IntArray, index: CollectionIndex) -> Pool:
-    """The pool with the chosen documents of the tail.
-
-    Their similarities compare with the pool's scores only where we computed those too. Scores from elsewhere have a
-    scale of their own, so there the found ones take their places just below the pool, in the order of similarity:
-    where the tail of the caller's ranking would stand.
-    """
-    scores = found.scores[chosen]
-    if pool.query_vector is not None or not len(pool):
-        relevance = scores
-    else:
-        low, span = min(pool.relevance), max(pool.relevance) - min(pool.relevance)
-        ranks = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
-        below = min(span or 1.0, _LARGEST) * _BELOW * (ranks + 1) / max(1, len(ranks))
-        with np.errstate(over="ignore"):
-            relevance = np.maximum(low - below, -_LARGEST)
-    return Pool(
-        [*pool.ids, *index.ids(found.rows[chosen])],
-        [*pool.indices, *[None] * len(chosen)],
-        [*pool.scores, *scores.tolist()],
-        [*pool.relevance, *relevance.tolist()],
-        [*pool.bins, *found.bins[chosen].tolist()],
-        [*pool.matched, *[True] * len(chosen)],
-        pool.query_vector,
-    )
+def _below(given: Sequence[float], scores: FloatArray) -> FloatArray:
+    low, span = min(given), max(given) - min(given)
+    ranks = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
+    below = min(span or 1.0, _LARGEST) * _BELOW * (ranks + 1) / max(1, len(ranks))
+    with np.errstate(over="ignore"):
+        placed: FloatArray = np.maximum(low - below, -_LARGEST)
+    return placed
 
 
 def _from_middle(scale: OpinionScale) -> FloatArray:

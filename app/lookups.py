@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
-from app.index import CollectionIndex, Index
+from app.index.base import CollectionIndex, Index
 from app.store.base import CollectionSettings, Labels, Lookup, Store, StoredDocument
 
 REMEMBERED_SETTINGS = 1000

@@ -40,6 +40,7 @@ class Pool:
     scores : as the caller gave them, or as they were computed.
     relevance : the same, turned so that higher is better; comparable within the pool.
     bins : bin on the queried entity, else of the whole document, else -1.
+    brought : what the request told of each, None for what was found here.
     query_vector : the unit vector whose similarity the scores are, when they are one.
     """
 
@@ -49,6 +50,7 @@ class Pool:
     relevance: list[float]
     bins: list[int]
     matched: list[bool]
+    brought: Sequence[CandidateInput | None]
     query_vector: Vector | None = None
 
     def __len__(self) -> int:
@@ -76,54 +78,82 @@ class Pool:
             [self.relevance[p] for p in positions],
             [self.bins[p] for p in positions],
             [self.matched[p] for p in positions],
+            [self.brought[p] for p in positions],
+            self.query_vector,
+        )
+
+    def joined(self, found: "Pool") -> "Pool":
+        """These candidates, and after them what expansion found."""
+        return Pool(
+            [*self.ids, *found.ids],
+            [*self.indices, *[None] * len(found)],
+            [*self.scores, *found.scores],
+            [*self.relevance, *found.relevance],
+            [*self.bins, *found.bins],
+            [*self.matched, *found.matched],
+            [*self.brought, *found.brought],
             self.query_vector,
         )
 
 
-def checked_candidates(request: RerankRequest, max_candidates: int) -> list[CandidateInput]:
-    """The request's candidates as records, with their ids and scores checked.
+class Brought(list[CandidateInput]):
+    """What a request brought: the candidates, then those of the tail."""
+
+    def __init__(self, candidates: Sequence[CandidateInput | str], tail: Sequence[CandidateInput | str]) -> None:
+        super().__init__(CandidateInput(text=c) if isinstance(c, str) else c for c in (*candidates, *tail))
+        self.n_candidates = len(candidates)
+
+    def pointer(self, i: int) -> str:
+        """Where the i-th of all stands in the request."""
+        return f"/candidates/{i}" if i < self.n_candidates else f"/tail/{i - self.n_candidates}"
+
+
+def checked_candidates(request: RerankRequest, max_candidates: int) -> Brought:
+    """The request's candidates and tail as records, with their ids and scores checked.
 
     Raises
     ------
     InvalidRequestError : too many, a bad id, only some have a score, or embeddings differ in length.
     """
+    tail = request.tail or ()
     if len(request.candidates) > max_candidates:
         raise InvalidRequestError.at(
             "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
         )
-    candidates = [CandidateInput(text=c) if isinstance(c, str) else c for c in request.candidates]
-    scored = sum(c.score is not None for c in candidates)
-    if scored not in (0, len(candidates)):
-        first = next(i for i, c in enumerate(candidates) if c.score is None)
-        raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
-    for i, c in enumerate(candidates):
+    if len(request.candidates) + len(tail) > max_candidates:
+        allowed = max_candidates - len(request.candidates)
+        raise InvalidRequestError.at("/tail", f"at most {allowed} are allowed beside the candidates, got {len(tail)}")
+    brought = Brought(request.candidates, tail)
+    scored = sum(c.score is not None for c in brought)
+    if scored not in (0, len(brought)):
+        first = next(i for i, c in enumerate(brought) if c.score is None)
+        raise InvalidRequestError.at(f"{brought.pointer(first)}/score", "either all candidates have a score or none")
+    for i, c in enumerate(brought):
         try:
             if c.id is not None:
                 checked_name("id", c.id)
         except InvalidInputError as error:
-            raise InvalidRequestError.at(f"/candidates/{i}/id", error.detail) from error
-    _check_embeddings(candidates)
-    return candidates
+            raise InvalidRequestError.at(f"{brought.pointer(i)}/id", error.detail) from error
+    _check_embeddings(brought)
+    return brought
 
 
-def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
-    lengths = {i: len(c.embedding) for i, c in enumerate(candidates) if c.embedding is not None}
+def _check_embeddings(brought: Brought) -> None:
+    lengths = {i: len(c.embedding) for i, c in enumerate(brought) if c.embedding is not None}
     expected = max(next(iter(lengths.values()), 1), 1)
     for i, length in lengths.items():
         if length != expected:
             raise InvalidRequestError.at(
-                f"/candidates/{i}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
+                f"{brought.pointer(i)}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
             )
 
 
-def pool_of_request(
-    candidates: Sequence[CandidateInput], scores: Sequence[Score], entity: str | None, lookup: Lookup
-) -> Pool:
-    """The pool of the candidates that a request brought.
+def pool_of_request(brought: Brought, scores: Sequence[Score], entity: str | None, lookup: Lookup) -> Pool:
+    """The pool of all that a request brought, its tail included.
 
     Parameters
     ----------
-    scores : as shown, and turned so that higher is better; one pair a candidate.
+    scores : as shown, and turned so that higher is better; one pair each.
 
     Raises
     ------
@@ -131,18 +161,19 @@ def pool_of_request(
     """
     scale, labels = lookup.settings.scale, lookup.labels
     labelled = []
-    for i, c in enumerate(candidates):
+    for i, c in enumerate(brought):
         try:
             labelled.append(_label(c, entity, scale, labels.get(c.id) if c.id is not None else None))
         except InvalidRequestError as error:
-            raise error.below(f"/candidates/{i}") from error
+            raise error.below(brought.pointer(i)) from error
     return Pool(
-        [c.id for c in candidates],
-        list(range(len(candidates))),
+        [c.id for c in brought],
+        list(range(len(brought))),
         [shown for shown, _ in scores],
         [relevance for _, relevance in scores],
         [b for b, _ in labelled],
         [matched for _, matched in labelled],
+        brought,
     )
 
 
@@ -175,7 +206,7 @@ def stored_label(stored: Labels | None) -> tuple[int, bool]:
 
 
 async def scores_of(
-    request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None
+    request: RerankRequest, brought: Brought, encoder: Encoder | None
 ) -> tuple[list[Score], Vector | None]:
     """The given scores; else similarities to the query, with its vector, where all can have one; else by position.
 
@@ -183,26 +214,26 @@ async def scores_of(
     ------
     InvalidRequestError : an embedding has another length than the encoder's.
     """
-    given = [c.score for c in candidates if c.score is not None]
+    given = [c.score for c in brought if c.score is not None]
     if given and request.score_kind == "distance":
         return [(score, -score) for score in given], None
     if given:
         return [(score, score) for score in given], None
-    if encoder and candidates and request.query and all(c.embedding or c.text is not None for c in candidates):
+    if encoder and brought and request.query and all(c.embedding or c.text is not None for c in brought):
         (query,) = await encoder.encode_queries([request.query])
-        similarities = (await _vectors(candidates, encoder)) @ query
+        similarities = (await _vectors(brought, encoder)) @ query
         return [(score, score) for score in similarities.tolist()], query
-    n = len(candidates)
+    n = len(brought)
     return [((n - i) / n, (n - i) / n) for i in range(n)], None
 
 
-async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:
-    encoded = iter(await encoder.encode([c.text or "" for c in candidates if not c.embedding]))
+async def _vectors(brought: Brought, encoder: Encoder) -> Vector:
+    encoded = iter(await encoder.encode([c.text or "" for c in brought if not c.embedding]))
     rows = []
-    for i, c in enumerate(candidates):
+    for i, c in enumerate(brought):
         if c.embedding and len(c.embedding) != encoder.dimension:
             raise InvalidRequestError.at(
-                f"/candidates/{i}/embedding",
+                f"{brought.pointer(i)}/embedding",
                 f"holds {len(c.embedding)} numbers, the encoder's vectors hold {encoder.dimension}",
             )
         rows.append(unit(c.embedding) if c.embedding else next(encoded))
@@ -220,3 +251,9 @@ def without_duplicates(pool: Pool) -> tuple[Pool, int]:
     kept = [p for p, name in enumerate(pool.ids) if name is None or best[name] == p]
     dropped = len(pool) - len(kept)
     return (pool.take(kept), dropped) if dropped else (pool, 0)
+
+
+def tail_beyond(pool: Pool, tail: Pool) -> Pool:
+    """The tail without what the pool holds already, each id once."""
+    known = {name for name in pool.ids if name is not None}
+    return without_duplicates(tail.take([i for i, name in enumerate(tail.ids) if name not in known]))[0]

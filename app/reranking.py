@@ -17,14 +17,24 @@ from app.columns import columns_of, names_without_text
 from app.entities import entity_in
 from app.errors import InvalidRequestError, pointing_at
 from app.names import checked_name, entity_key
-from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
+from app.pool import (
+    Columns,
+    Pool,
+    checked_candidates,
+    pool_of_request,
+    scores_of,
+    stored_label,
+    tail_beyond,
+    without_duplicates,
+)
 from app.resources import Resources
-from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
+from app.schemas import Ask, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import Lookup, StoredDocument, VectorSpace
 from app.targets import target_for
 from warp_core import (
     SELECTORS,
     CandidatePool,
+    Selection,
     TargetDistribution,
     attainable_em,
     deficit_bins,
@@ -50,21 +60,23 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     """
     watch = Stopwatch()
     _check(request, resources)
-    candidates = checked_candidates(request, resources.settings.max_candidates)
+    brought = checked_candidates(request, resources.settings.max_candidates)
     entity, source = _entity(request, resources)
     with watch.stage("labels"):
-        ids = [c.id for c in candidates if c.id is not None]
+        ids = [c.id for c in brought if c.id is not None]
         lookup, outage = await resources.lookups.lookup(request.collection, entity, ids)
     with watch.stage("encode"):
-        scores, query_vector = await scores_of(request, candidates, resources.encoder)
+        scores, query_vector = await scores_of(request, brought, resources.encoder)
     with watch.stage("labels"):
-        given = pool_of_request(candidates, scores, entity, lookup)
-        pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
+        given = replace(pool_of_request(brought, scores, entity, lookup), query_vector=query_vector)
+        n = brought.n_candidates
+        pool, dropped = without_duplicates(given if n == len(given) else given.take(range(n)))
+        tail = None if request.tail is None else tail_beyond(pool, given.take(range(n, len(given))))
     run = _Run(request, resources, watch, lookup, entity, source)
     run.degrade(outage)
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
-    return await run.answer(pool, candidates)
+    return await run.answer(pool, tail)
 
 
 async def search(request: SearchRequest, resources: Resources) -> RerankResponse:
@@ -90,7 +102,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
-        hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
+        hits = await resources.index[request.collection].search(query, pool_size)
     with watch.stage("labels"):
         lookup, outage = await resources.lookups.lookup(request.collection, entity, [name for name, _ in hits])
     if lookup.space and lookup.space != VectorSpace(encoder.dimension, lookup.space.encoder and encoder.name):
@@ -110,11 +122,12 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         scores,
         [b for b, _ in labels],
         [matched for _, matched in labels],
+        [None] * len(found),
         query,
     )
     run = _Run(request, resources, watch, lookup, entity, source)
     run.degrade(outage)
-    return await run.answer(pool, ())
+    return await run.answer(pool)
 
 
 def _check(request: Ask, resources: Resources) -> None:
@@ -168,8 +181,8 @@ class _Run:
             self.degraded = True
             self.warnings.append(f"labels, target and texts are the last known or missing: {outage}")
 
-    async def answer(self, pool: Pool, candidates: Sequence[CandidateInput]) -> RerankResponse:
-        """Decide, expand, select, and say so."""
+    async def answer(self, pool: Pool, tail: Pool | None = None) -> RerankResponse:
+        """Decide, expand (from the tail, when one was sent), select, and say so."""
         request, resources, watch = self.request, self.resources, self.watch
         pool = self._without_excluded(pool)
         with watch.stage("target"):
@@ -179,33 +192,11 @@ class _Run:
         deficit = self._deficit(given, target)
         expansion_name, reason = self._expansion(em_attainable, bool(deficit))
         with watch.stage("expansion"):
-            widened = await self._expanded(pool, expansion_name, deficit)
+            widened = await self._expanded(pool, tail, expansion_name, deficit)
         variant, why = self._variant(attainable_em(widened.matched, request.k))
-        columns = await self._columns(widened, candidates, variant)
+        columns = await self._columns(widened, variant)
         core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
-        choose = partial(
-            select,
-            variant,
-            core,
-            target,
-            request.k,
-            relevance_weight=request.relevance_weight,
-            scope=request.scope,
-            rel_norm=request.rel_norm,
-            fill=request.fill,
-            token_budget=request.token_budget,
-            min_gain=_min_gain(request.adaptive_k),
-            redundancy_weight=request.redundancy_weight,
-            query=request.query or "",
-            seed=request.seed,
-        )
-        with watch.stage("rerank"):
-            # What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
-            chosen = choose() if columns is None else await asyncio.to_thread(choose)
-        if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
-            self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
-        if len(chosen) < request.k:
-            self.warnings.append(f"only {len(chosen)} of {request.k} documents could be selected")
+        chosen = await self._chosen(core, target, variant, at_once=columns is None)
         outcome = Outcome(
             entity=self.entity,
             entity_source=self.source,
@@ -221,16 +212,47 @@ class _Run:
             chosen=chosen,
         )
         stored = await self._texts(widened, chosen.indices.tolist())
-        answer = answer_to(request, outcome, candidates, stored, watch, self.warnings, self.degraded)
+        answer = answer_to(request, outcome, stored, watch, self.warnings, self.degraded)
         resources.metrics.observe(answer, watch, resources.settings.sla_ms)
         return answer
+
+    async def _chosen(self, pool: CandidatePool, target: TargetDistribution, variant: str, at_once: bool) -> Selection:
+        """What the selector picks.
+
+        What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
+        """
+        request = self.request
+        choose = partial(
+            select,
+            variant,
+            pool,
+            target,
+            request.k,
+            relevance_weight=request.relevance_weight,
+            scope=request.scope,
+            rel_norm=request.rel_norm,
+            fill=request.fill,
+            token_budget=request.token_budget,
+            min_gain=_min_gain(request.adaptive_k),
+            redundancy_weight=request.redundancy_weight,
+            query=request.query or "",
+            seed=request.seed,
+        )
+        with self.watch.stage("rerank"):
+            chosen = choose() if at_once else await asyncio.to_thread(choose)
+        if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
+            self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
+        if len(chosen) < request.k:
+            self.warnings.append(f"only {len(chosen)} of {request.k} documents could be selected")
+        return chosen
 
     def _without_excluded(self, pool: Pool) -> Pool:
         excluded = {name for name, labels in self.lookup.labels.items() if labels.excluded}
         if not excluded:
             return pool
         kept = pool.take([i for i, name in enumerate(pool.ids) if name not in excluded])
-        self.warnings.append(f"{len(pool) - len(kept)} excluded documents were left out")
+        if len(kept) < len(pool):
+            self.warnings.append(f"{len(pool) - len(kept)} excluded documents were left out")
         return kept
 
     def _deficit(self, pool: CandidatePool, target: TargetDistribution) -> list[int]:
@@ -252,25 +274,33 @@ class _Run:
             return "top_k", "top_k since there are no opinions to represent"
         return self.resources.policy.variant(em_attainable)
 
-    async def _expanded(self, pool: Pool, name: Expansion, deficit: Sequence[int]) -> Pool:
+    async def _expanded(self, pool: Pool, tail: Pool | None, name: Expansion, deficit: Sequence[int]) -> Pool:
         """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
         dense = attainable_em(pool.matched, self.request.k) >= self.resources.policy.dense_em
         if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
-        index = self.resources.index[self.request.collection]
+        source = await self._source(pool, tail, self.entity)
+        if name == "adaptive":
+            found = await expansion.adaptive(source, deficit, self.request.k)
+        else:
+            found = await expansion.entity_gated(source, self.scale, self.request.k)
+        comparable = tail is not None or pool.query_vector is not None or not len(pool)
+        return expansion.widened(pool, found, comparable) if len(found) else pool
+
+    async def _source(self, pool: Pool, tail: Pool | None, entity: str) -> expansion.Source:
+        """Where expansion looks: in the tail that the caller sent, else in the index."""
+        if tail is not None:
+            return expansion.FromTail(self._without_excluded(tail))
         if pool.query_vector is not None:
             queries = pool.query_vector[None, :]
         else:
             poles = self.lookup.settings.pole_queries
-            queries = await expansion.pole_vectors(self.resources.encoder, poles, self.entity)
-        found = expansion.tail(index, self.entity, pool, self.scale, queries)
-        if name == "adaptive":
-            chosen = expansion.adaptive(found, deficit, self.request.k)
-        else:
-            chosen = expansion.entity_gated(found, self.scale, self.request.k)
-        return expansion.widened(pool, found, chosen, index) if len(chosen) else pool
+            queries = await expansion.pole_vectors(self.resources.encoder, poles, entity)
+        index = self.resources.index[self.request.collection]
+        without = {name for name in pool.ids if name is not None}
+        return expansion.FromIndex(index, entity, self.scale, queries, without)
 
-    async def _columns(self, pool: Pool, candidates: Sequence[CandidateInput], variant: str) -> Columns | None:
+    async def _columns(self, pool: Pool, variant: str) -> Columns | None:
         """What this choice needs beyond relevance and bins; None when that is nothing."""
         needs = set(SELECTORS[variant].needs)
         if self.request.redundancy_weight:
@@ -281,15 +311,14 @@ class _Run:
             return None
         resources, collection = self.resources, self.request.collection
         index = resources.index[collection]
-        missing = names_without_text(pool, candidates)
+        missing = names_without_text(pool)
         stored, outage = await resources.lookups.documents(collection, missing)
         self.degrade(outage)
-        return await columns_of(pool, candidates, needs, stored, index, resources.encoder)
+        return await columns_of(pool, needs, stored, index, resources.encoder)
 
     async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
         """The chosen documents that the request did not bring itself."""
-        from_store = isinstance(self.request, SearchRequest)
-        names = [name for i in chosen if (name := pool.ids[i]) is not None and (from_store or pool.indices[i] is None)]
+        names = [name for i in chosen if (name := pool.ids[i]) is not None and pool.brought[i] is None]
         stored, outage = await self.resources.lookups.documents(self.request.collection, names)
         self.degrade(outage)
         return stored

@@ -8,7 +8,10 @@ import faiss
 
 from app.encoder import Encoder, open_encoder
 from app.follower import Follower
-from app.index import Index
+from app.index.base import Index
+from app.index.local import LocalIndex
+from app.index.snapshots import Snapshots
+from app.keeper import Keeper, Keeping
 from app.lookups import Lookups
 from app.metrics import Metrics
 from app.settings import Settings
@@ -62,8 +65,21 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         encoder = open_encoder(settings.encoder, settings.encoder_threads)
         if encoder:
             stack.callback(encoder.close)
-        index = Index()
-        follower = Follower(store, index, settings.poll_interval_ms / 1000)
+        index = LocalIndex()
+        look_s = settings.poll_interval_ms / 1000
+        follower = Follower(store, index, look_s)
         stack.push_async_callback(follower.stop)
+        snapshots = Snapshots(settings.data_dir / "index", _name_of(settings), True, settings.approximate_from)
+        keeping = Keeping(settings.snapshot_changes, settings.snapshot_interval_s, look_s)
+        keeper = Keeper(index, follower, snapshots, settings.approximate_from, keeping)
+        stack.push_async_callback(keeper.stop)
+        await keeper.restore()
         await follower.start()
+        keeper.start()
         yield Resources(settings, policy, metrics, store, encoder, index, follower, Lookups(store, index, follower))
+
+
+def _name_of(settings: Settings) -> str:
+    """The store, as a snapshot names it: without what may change, or must not be written down."""
+    scheme, _, rest = settings.store_url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]} {settings.store_prefix}"
