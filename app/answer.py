@@ -44,7 +44,6 @@ class Outcome:
 def answer_to(
     request: Ask,
     outcome: Outcome,
-    candidates: Sequence[CandidateInput],
     stored: Mapping[str, StoredDocument],
     watch: Stopwatch,
     warnings: list[str],
@@ -53,7 +52,7 @@ def answer_to(
     """The answer to a request; `stored` holds the chosen documents that the request did not bring itself."""
     scale, target = outcome.given.scale, outcome.chosen.target
     return RerankResponse(
-        results=_results(request, outcome, candidates, stored),
+        results=_results(request, outcome, stored),
         decision=Decision(
             entity=outcome.entity,
             entity_source=outcome.entity_source,
@@ -67,7 +66,7 @@ def answer_to(
             reason=outcome.reason,
         ),
         target=target_output(target, scale),
-        quality=_quality(request, outcome, candidates),
+        quality=_quality(request, outcome),
         distributions=_distributions(outcome) if request.explain else UNSET,
         degraded=degraded,
         warnings=warnings,
@@ -75,14 +74,12 @@ def answer_to(
     )
 
 
-def _results(
-    request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput], stored: Mapping[str, StoredDocument]
-) -> list[Result]:
+def _results(request: Ask, outcome: Outcome, stored: Mapping[str, StoredDocument]) -> list[Result]:
     pool, chosen, scale = outcome.pool, outcome.chosen, outcome.given.scale
     shown: list[float | None] = [*(position(b, scale) for b in range(scale.n_bins)), None]  # the last is UNKNOWN's
     results = []
     for rank, (i, w1) in enumerate(zip(chosen.indices.tolist(), chosen.w1_after, strict=True)):
-        name, index = pool.ids[i], pool.indices[i]
+        name, index, brought = pool.ids[i], pool.indices[i], pool.brought[i]
         result = Result(
             id=name,
             index=index,
@@ -93,8 +90,8 @@ def _results(
             origin="expansion" if index is None else "pool",
             w1_after=finite(w1),
         )
-        if candidates and index is not None:
-            _return_as_given(result, candidates[index])
+        if brought is not None:
+            _return_as_given(result, brought)
         elif name is not None and name in stored:
             content = stored[name].content
             result.text, result.metadata, result.attributes = content.text, content.metadata, content.attributes
@@ -121,7 +118,7 @@ def _return_as_given(result: Result, candidate: CandidateInput) -> None:
         result.attributes = candidate.attributes
 
 
-def _quality(request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput]) -> Quality:
+def _quality(request: Ask, outcome: Outcome) -> Quality:
     given, chosen, target = outcome.given, outcome.chosen, outcome.chosen.target
     with_bin = sum(chosen.counts)
     scope = "pool" if request.fill else request.scope or SELECTORS[outcome.variant].scope
@@ -134,14 +131,14 @@ def _quality(request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput
         em=round(chosen.em, 4),
         selected=len(chosen),
         requested=request.k,
-        tokens=_tokens(outcome, candidates),
+        tokens=_tokens(outcome),
     )
 
 
-def _tokens(outcome: Outcome, candidates: Sequence[CandidateInput]) -> int | None:
+def _tokens(outcome: Outcome) -> int | None:
     """What the chosen cost, as far as the request told; None where it told nothing."""
-    indices = [outcome.pool.indices[i] for i in outcome.chosen.indices.tolist()]
-    told = [t for i in indices if candidates and i is not None and (t := candidates[i].tokens) is not None]
+    brought = [outcome.pool.brought[i] for i in outcome.chosen.indices.tolist()]
+    told = [one.tokens for one in brought if one is not None and one.tokens is not None]
     return sum(told) if told else None
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app.encoder import Encoder
 from app.errors import InvalidRequestError
-from app.index import CollectionIndex
+from app.index.base import CollectionIndex
 from app.pool import Columns, Pool
 from app.schemas import CandidateInput
 from app.store.base import StoredDocument
@@ -19,7 +19,6 @@ CHARACTERS_A_TOKEN = 4
 
 async def columns_of(
     pool: Pool,
-    candidates: Sequence[CandidateInput],
     needs: Collection[str],
     stored: Mapping[str, StoredDocument],
     index: CollectionIndex,
@@ -35,27 +34,22 @@ async def columns_of(
     ------
     InvalidRequestError : a candidate's embedding is not to be had, or they differ in length.
     """
-    brought = _brought(pool, candidates)
-    known = [_text(name, one, stored) for name, one in zip(pool.ids, brought, strict=True)]
+    known = [_text(name, one, stored) for name, one in zip(pool.ids, pool.brought, strict=True)]
     texts = [text or "" for text in known]
     return Columns(
-        await _embeddings(pool, brought, known, index, encoder) if "embeddings" in needs else None,
-        [_tokens(one, text) for one, text in zip(brought, texts, strict=True)] if "tokens" in needs else None,
+        await _embeddings(pool, known, index, encoder) if "embeddings" in needs else None,
+        [_tokens(one, text) for one, text in zip(pool.brought, texts, strict=True)] if "tokens" in needs else None,
         texts if "texts" in needs else None,
     )
 
 
-def names_without_text(pool: Pool, candidates: Sequence[CandidateInput]) -> list[str]:
+def names_without_text(pool: Pool) -> list[str]:
     """Ids of the candidates whose text the request did not bring."""
     return [
         name
-        for name, one in zip(pool.ids, _brought(pool, candidates), strict=True)
+        for name, one in zip(pool.ids, pool.brought, strict=True)
         if name is not None and (one is None or one.text is None)
     ]
-
-
-def _brought(pool: Pool, candidates: Sequence[CandidateInput]) -> list[CandidateInput | None]:
-    return [candidates[i] if candidates and i is not None else None for i in pool.indices]
 
 
 def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[str, StoredDocument]) -> str | None:
@@ -72,18 +66,14 @@ def _tokens(candidate: CandidateInput | None, text: str) -> int:
 
 
 async def _embeddings(
-    pool: Pool,
-    brought: Sequence[CandidateInput | None],
-    texts: Sequence[str | None],
-    index: CollectionIndex,
-    encoder: Encoder | None,
+    pool: Pool, texts: Sequence[str | None], index: CollectionIndex, encoder: Encoder | None
 ) -> NDArray[np.float64]:
     """The candidate's own, else the index's, else its text's; shape (N, d)."""
+    own = [None if one is None else one.embedding for one in pool.brought]
+    asked = [name for name, mine in zip(pool.ids, own, strict=True) if name is not None and mine is None]
+    stored = await index.vectors(asked)
     vectors: list[NDArray[Any] | None] = [
-        one.embedding
-        if one is not None and one.embedding is not None
-        else (index.vector(name) if name is not None else None)
-        for name, one in zip(pool.ids, brought, strict=True)
+        stored.get(name or "") if mine is None else mine for name, mine in zip(pool.ids, own, strict=True)
     ]
     without = [i for i, vector in enumerate(vectors) if vector is None]
     known = [(i, text) for i in without if (text := texts[i]) is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.encoder import Encoder
-from app.index import CollectionIndex
+from app.index.base import CollectionIndex
 from app.names import folded
 from app.remembered import Remembered
 from app.store.base import Vector

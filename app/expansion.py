@@ -1,24 +1,29 @@
-"""Recovering buried opinions: entity-matched documents of the index that the pool lacks (WARP, algorithms 2 and 3)."""
+"""Recovering buried opinions: entity-matched documents that the pool lacks (WARP, algorithms 2 and 3).
+
+They come from the index, or from the tail of the ranking, when the caller sent it.
+"""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from app.encoder import Encoder
-from app.index import CollectionIndex
+from app.index.base import CollectionIndex
 from app.pool import Pool
 from app.remembered import Remembered
 from app.store.base import PoleQueries, Vector
 from warp_core import OpinionScale, Policy, TargetDistribution, deficit_bins
-from warp_core.distributions import FloatArray, IntArray
+from warp_core.distributions import FloatArray
 
 GATED_BUDGET = 5
 """Entity-gated expansion adds up to this many times k documents (n2), unless the collection says how many."""
 REMEMBERED_POLES = 10_000
 """Entities whose pole queries are kept; at 384 dimensions they take 46 MB."""
 
+NOTHING = Pool([], [], [], [], [], [], [])
 NO_POLES: Vector = np.zeros((3, 0), np.float32)
 """The pole queries' vectors where there are none."""
 
@@ -27,22 +32,67 @@ _BELOW = 0.1
 """Share of the pool's span of relevance, below its lowest, in which found documents are placed."""
 
 
+class Source(Protocol):
+    """Where the entity's documents beside the pool are found."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether relevance says how near a document is to the question; else it is only some order."""
+
+    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+        """The best documents of each of the bins, up to `limit` a bin, best first."""
+
+
 @dataclass(frozen=True)
-class Tail:
-    """The entity's documents beside the pool, all of shape (n,): rows of the index and bins.
+class FromIndex:
+    """Documents of the index, the best by the query of their own sign, or by the question.
 
     Parameters
     ----------
-    scores : similarity to the question, as a pool that we scored has it; else the same as `by_pole`.
-    by_pole : similarity to the pole query of the document's own sign.
-    compared : whether there were vectors to compare; else both are zero.
+    poles : unit vectors of the pole queries, shape (3, dimension) for negative, neutral and positive; a dimension of 0
+        stands for none.
+    question : the unit vector whose similarities the pool's scores are, shape (dimension,), if they are one's. It
+        scores what is found, and finds it where there are no poles.
+    without : ids of the pool.
     """
 
-    rows: IntArray
-    bins: IntArray
-    scores: FloatArray
-    by_pole: FloatArray
-    compared: bool
+    index: CollectionIndex
+    entity: str
+    scale: OpinionScale
+    poles: Vector
+    question: Vector | None
+    without: Collection[str]
+
+    @property
+    def compares(self) -> bool:
+        return self.question is not None or self.poles.size > 0
+
+    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+        signs = np.sign(_from_middle(self.scale)).astype(int) + 1
+        by_question = self.question if self.question is not None and not self.poles.size else None
+        queries = {b: self.poles[signs[b]] if by_question is None else by_question for b in bins}
+        found = await self.index.held(self.entity, queries, limit, self.without)
+        ids, scores, n = [one.id for one in found], [one.score for one in found], len(found)
+        if self.question is not None and by_question is None:
+            vectors = await self.index.vectors(ids)
+            scores = [float(vectors[name] @ self.question) if name in vectors else 0.0 for name in ids]
+        return Pool([*ids], [None] * n, [*scores], scores, [one.bin for one in found], [True] * n, [None] * n)
+
+
+@dataclass(frozen=True)
+class FromTail:
+    """The candidates on the entity that the caller's ranking has beyond the pool."""
+
+    tail: Pool
+
+    @property
+    def compares(self) -> bool:
+        return True
+
+    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+        matched, relevance = self.tail.matched, self.tail.relevance
+        order = sorted((i for i, match in enumerate(matched) if match), key=lambda i: -relevance[i])
+        return self.tail.take([i for b in bins for i in [j for j in order if self.tail.bins[j] == b][:limit]])
 
 
 class PoleVectors:
@@ -64,42 +114,27 @@ class PoleVectors:
         return known
 
 
-def tail(
-    index: CollectionIndex, entity: str, pool: Pool, scale: OpinionScale, poles: Vector, question: Vector | None
-) -> Tail:
-    """The documents on the entity that the pool lacks, with their similarities.
+async def entity_gated(source: Source, scale: OpinionScale, k: int, policy: Policy) -> Pool:
+    """Up to n2 documents, the most extreme opinions first, then by relevance (algorithm 2).
 
-    Parameters
-    ----------
-    poles : unit vectors of the pole queries, shape (3, dimension); a dimension of 0 stands for none.
-    question : the unit vector whose similarities the pool's scores are, shape (dimension,), if they are one's.
+    Documents of a relevance below tau are left out, where it says how near they are to the question.
     """
-    members = index.members(entity)
-    present = index.rows_of([name for name in pool.ids if name is not None])
-    missing = ~np.isin(members.rows, present)
-    rows, bins = members.rows[missing], members.bins[missing]
-    queries = poles if question is None else question[None, :] if not poles.size else np.vstack([poles, question])
-    similar = index.similarities(rows, queries)
-    signs = np.sign(_from_middle(scale)[bins]).astype(np.intp)
-    by_pole = similar[np.arange(len(rows)), signs + 1] if poles.size else similar[:, -1]
-    compared = queries.shape[1] > 0 and queries.shape[1] == index.dimension
-    return Tail(rows, bins, by_pole if question is None else similar[:, -1], by_pole, compared)
+    budget = GATED_BUDGET * k if policy.n2 is None else policy.n2
+    tau = policy.tau if source.compares else None
+    extremity = np.abs(_from_middle(scale))
+    found = NOTHING
+    for level in np.unique(extremity)[::-1]:
+        wanted = budget - len(found)
+        if wanted <= 0:
+            break
+        held = await source.held(np.flatnonzero(extremity == level).tolist(), wanted)
+        near = [i for i, relevance in enumerate(held.relevance) if tau is None or relevance >= tau]
+        found = found.joined(held.take(sorted(near, key=lambda i: -held.relevance[i])[:wanted]))
+    return found
 
 
-def entity_gated(found: Tail, scale: OpinionScale, k: int, policy: Policy) -> IntArray:
-    """Positions in the tail of up to n2 documents, the most extreme opinions first, then by similarity (algorithm 2).
-
-    Documents less similar than tau are left out, where similarities are known.
-    """
-    extremity = np.abs(_from_middle(scale))[found.bins]
-    order = np.lexsort((-found.scores, -extremity))
-    if policy.tau is not None and found.compared:
-        order = order[found.scores[order] >= policy.tau]
-    return order[: GATED_BUDGET * k if policy.n2 is None else policy.n2]
-
-
-def adaptive(found: Tail, matched: Sequence[int], target: TargetDistribution, k: int, policy: Policy) -> IntArray:
-    """Positions in the tail of up to n_exp documents of each short bin, by similarity to its pole query (algorithm 3).
+async def adaptive(source: Source, matched: Sequence[int], target: TargetDistribution, k: int, policy: Policy) -> Pool:
+    """Up to n_exp documents of each short bin, by similarity to its pole query (algorithm 3).
 
     What is added lowers the shares of the other bins, and may leave one of them short in its turn. So, unlike the
     printed algorithm, this goes on with the grown pool until no bin is short or each that was has had its documents:
@@ -109,44 +144,36 @@ def adaptive(found: Tail, matched: Sequence[int], target: TargetDistribution, k:
     ----------
     matched : entity-matched documents of the pool in each bin, length n_bins.
     """
-    budget = k if policy.n_exp is None else policy.n_exp
-    order = np.argsort(-found.by_pole, kind="stable")
-    counts = list(matched)
-    chosen = [np.zeros(0, np.intp)]
+    counts, found = list(matched), NOTHING
     served: set[int] = set()
     while short := [b for b in deficit_bins(counts, target, policy.deficit_ratio) if b not in served]:
-        for b in short:
-            chosen.append(order[found.bins[order] == b][:budget])
-            counts[b] += len(chosen[-1])
+        held = await source.held(short, k if policy.n_exp is None else policy.n_exp)
+        for b in held.bins:
+            counts[b] += 1
+        found = found.joined(held)
         served.update(short)
-    return np.concatenate(chosen)
+    return found
 
 
-def widened(pool: Pool, found: Tail, chosen: IntArray, index: CollectionIndex) -> Pool:
-    """The pool with the chosen documents of the tail.
+def widened(pool: Pool, found: Pool, comparable: bool) -> Pool:
+    """The pool with what was found.
 
-    Their similarities compare with the pool's scores only where we computed those too. Scores from elsewhere have a
-    scale of their own, so there the found ones take their places just below the pool, in the order of similarity:
-    where the tail of the caller's ranking would stand.
+    Similarities that we computed do not compare with scores from elsewhere, which have a scale of their own. Where
+    they are not `comparable`, the found ones take their places just below the pool, in the order of similarity: where
+    the tail of the caller's ranking would stand.
     """
-    scores = found.scores[chosen]
-    if (pool.query_vector is not None and found.compared) or not len(pool):
-        relevance = scores
-    else:
-        low, span = min(pool.relevance), max(pool.relevance) - min(pool.relevance)
-        ranks = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
-        below = min(span or 1.0, _LARGEST) * _BELOW * (ranks + 1) / max(1, len(ranks))
-        with np.errstate(over="ignore"):
-            relevance = np.maximum(low - below, -_LARGEST)
-    return Pool(
-        [*pool.ids, *index.ids(found.rows[chosen])],
-        [*pool.indices, *[None] * len(chosen)],
-        [*pool.scores, *scores.tolist()],
-        [*pool.relevance, *relevance.tolist()],
-        [*pool.bins, *found.bins[chosen].tolist()],
-        [*pool.matched, *[True] * len(chosen)],
-        pool.query_vector,
-    )
+    if not comparable:
+        found = replace(found, relevance=_below(pool.relevance, np.array(found.relevance)).tolist())
+    return pool.joined(found)
+
+
+def _below(given: Sequence[float], scores: FloatArray) -> FloatArray:
+    low, span = min(given), max(given) - min(given)
+    ranks = np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
+    below = min(span or 1.0, _LARGEST) * _BELOW * (ranks + 1) / max(1, len(ranks))
+    with np.errstate(over="ignore"):
+        placed: FloatArray = np.maximum(low - below, -_LARGEST)
+    return placed
 
 
 def _from_middle(scale: OpinionScale) -> FloatArray:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
-from app.index import CollectionIndex, Index
+from app.index.base import CollectionIndex, Index
 from app.remembered import Remembered
 from app.store.base import CollectionSettings, ExternalTarget, Labels, Lookup, Store, StoredDocument
 from app.store.facets import ALL

@@ -55,6 +55,7 @@ class Pool:
     scores : as the caller gave them, or as they were computed.
     relevance : the same, turned so that higher is better; comparable within the pool.
     bins : bin on the queried entity, else of the whole document, else -1.
+    brought : what the request told of each, None for what was found here.
     query_vector : the unit vector whose similarity the scores are, when they are one.
     """
 
@@ -64,6 +65,7 @@ class Pool:
     relevance: list[float]
     bins: list[int]
     matched: list[bool]
+    brought: Sequence[CandidateInput | None]
     query_vector: Vector | None = None
 
     def __len__(self) -> int:
@@ -91,12 +93,39 @@ class Pool:
             [self.relevance[p] for p in positions],
             [self.bins[p] for p in positions],
             [self.matched[p] for p in positions],
+            [self.brought[p] for p in positions],
+            self.query_vector,
+        )
+
+    def joined(self, found: "Pool") -> "Pool":
+        """These candidates, and after them what expansion found."""
+        return Pool(
+            [*self.ids, *found.ids],
+            [*self.indices, *[None] * len(found)],
+            [*self.scores, *found.scores],
+            [*self.relevance, *found.relevance],
+            [*self.bins, *found.bins],
+            [*self.matched, *found.matched],
+            [*self.brought, *found.brought],
             self.query_vector,
         )
 
 
-def checked_candidates(request: RerankRequest, max_candidates: int) -> list[CandidateInput]:
-    """The request's candidates as records, with their ids and scores checked.
+class Brought(list[CandidateInput]):
+    """What a request brought: the candidates, then those of the tail."""
+
+    def __init__(self, candidates: Sequence[CandidateInput | str], tail: Sequence[CandidateInput | str]) -> None:
+        given = (*candidates, *tail) if tail else candidates
+        super().__init__([c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in given])
+        self.n_candidates = len(candidates)
+
+    def pointer(self, i: int) -> str:
+        """Where the i-th of all stands in the request."""
+        return f"/candidates/{i}" if i < self.n_candidates else f"/tail/{i - self.n_candidates}"
+
+
+def checked_candidates(request: RerankRequest, max_candidates: int) -> Brought:
+    """The request's candidates and tail as records, with their ids and scores checked.
 
     Raises
     ------
@@ -106,32 +135,36 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
         raise InvalidRequestError.at(
             "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
         )
-    candidates = [c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in request.candidates]
-    scores = [c.score for c in candidates]
+    tail = request.tail or ()
+    if len(request.candidates) + len(tail) > max_candidates:
+        allowed = max_candidates - len(request.candidates)
+        raise InvalidRequestError.at("/tail", f"at most {allowed} are allowed beside the candidates, got {len(tail)}")
+    brought = Brought(request.candidates, tail)
+    scores = [c.score for c in brought]
     if None in scores and scores.count(None) < len(scores):
-        first = scores.index(None)
-        raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
-    if not "".join([c.id for c in candidates if c.id is not None]).isascii():
-        _check_ids(candidates)
-    _check_embeddings(candidates)
-    return candidates
+        pointer = brought.pointer(scores.index(None))
+        raise InvalidRequestError.at(f"{pointer}/score", "either all candidates have a score or none")
+    if not "".join([c.id for c in brought if c.id is not None]).isascii():
+        _check_ids(brought)
+    _check_embeddings(brought)
+    return brought
 
 
-def _check_ids(candidates: Sequence[CandidateInput]) -> None:
+def _check_ids(brought: Brought) -> None:
     """Decoding has checked their lengths in characters; only what is not ASCII can be longer in bytes."""
-    for i, c in enumerate(candidates):
+    for i, c in enumerate(brought):
         if c.id is not None:
-            with pointing_at(f"/candidates/{i}/id"):
+            with pointing_at(f"{brought.pointer(i)}/id"):
                 checked_name("id", c.id)
 
 
-def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
-    lengths = [(i, len(c.embedding)) for i, c in enumerate(candidates) if c.embedding is not None]
+def _check_embeddings(brought: Brought) -> None:
+    lengths = [(i, len(c.embedding)) for i, c in enumerate(brought) if c.embedding is not None]
     expected = max(lengths[0][1], 1) if lengths else 1
     for i, length in lengths:
         if length != expected:
             raise InvalidRequestError.at(
-                f"/candidates/{i}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
+                f"{brought.pointer(i)}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
             )
 
 
@@ -141,14 +174,16 @@ def tell_opinions(candidates: Sequence[CandidateInput]) -> list[bool]:
 
 
 def pool_of_request(
-    candidates: Sequence[CandidateInput],
+    brought: Brought,
     told: Sequence[bool],
     scores: Scores,
     entity: str | None,
     lookup: Lookup,
     labels_of_texts: Mapping[int, Label],
 ) -> Pool:
-    """The pool of the candidates that a request brought. What a candidate tells of itself wins over what is stored.
+    """The pool of all that a request brought, its tail included.
+
+    What a candidate tells of itself wins over what is stored.
 
     Parameters
     ----------
@@ -160,10 +195,10 @@ def pool_of_request(
     InvalidRequestError : a label is off the scale.
     """
     bin_of, stored = _OpinionBins(lookup.settings), lookup.labels
-    bins, matched = [UNKNOWN] * len(candidates), [False] * len(candidates)
+    bins, matched = [UNKNOWN] * len(brought), [False] * len(brought)
     i = 0
     try:
-        for i, c in enumerate(candidates):
+        for i, c in enumerate(brought):
             if not told[i]:
                 label = labels_of_texts.get(i)
                 if label is None:
@@ -183,10 +218,10 @@ def pool_of_request(
                 if name == entity and not matched[i]:
                     bins[i], matched[i] = b, True
     except InvalidRequestError as error:
-        raise error.below(f"/candidates/{i}") from error
-    ids = [c.id for c in candidates]
+        raise error.below(brought.pointer(i)) from error
+    ids = [c.id for c in brought]
     indices: list[int | None] = list(range(len(ids)))
-    return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, scores.query_vector)
+    return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, brought, scores.query_vector)
 
 
 class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
@@ -220,37 +255,32 @@ def stored_label(stored: Labels | None) -> tuple[int, bool]:
     return UNKNOWN if stored.document_bin is None else stored.document_bin, False
 
 
-async def scores_of(request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None) -> Scores:
+async def scores_of(request: RerankRequest, brought: Brought, encoder: Encoder | None) -> Scores:
     """The given scores; else similarities to the query, where all can have one; else by position.
 
     Raises
     ------
     InvalidRequestError : an embedding has another length than the encoder's.
     """
-    given = [c.score for c in candidates if c.score is not None]
+    given = [c.score for c in brought if c.score is not None]
     if given:
         return Scores(given, [-score for score in given] if request.score_kind == "distance" else given)
-    if (
-        encoder
-        and candidates
-        and request.query
-        and all(c.embedding is not None or c.text is not None for c in candidates)
-    ):
+    if encoder and brought and request.query and all(c.embedding is not None or c.text is not None for c in brought):
         (query,) = await encoder.encode_queries([request.query])
-        similarities = ((await _vectors(candidates, encoder)) @ query).tolist()
+        similarities = ((await _vectors(brought, encoder)) @ query).tolist()
         return Scores(similarities, similarities, query)
-    n = len(candidates)
+    n = len(brought)
     by_position = [(n - i) / n for i in range(n)]
     return Scores(by_position, by_position)
 
 
-async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:
-    encoded = iter(await encoder.encode([c.text or "" for c in candidates if c.embedding is None]))
+async def _vectors(brought: Brought, encoder: Encoder) -> Vector:
+    encoded = iter(await encoder.encode([c.text or "" for c in brought if c.embedding is None]))
     rows = []
-    for i, c in enumerate(candidates):
+    for i, c in enumerate(brought):
         if c.embedding is not None and len(c.embedding) != encoder.dimension:
             raise InvalidRequestError.at(
-                f"/candidates/{i}/embedding",
+                f"{brought.pointer(i)}/embedding",
                 f"holds {len(c.embedding)} numbers, the encoder's vectors hold {encoder.dimension}",
             )
         rows.append(next(encoded) if c.embedding is None else unit(c.embedding))
@@ -270,3 +300,9 @@ def without_duplicates(pool: Pool) -> tuple[Pool, int]:
                 best[name] = position
     kept = [p for p, name in enumerate(pool.ids) if name is None or best[name] == p]
     return pool.take(kept), len(pool) - len(kept)
+
+
+def tail_beyond(pool: Pool, tail: Pool) -> Pool:
+    """The tail without what the pool holds already, each id once."""
+    known = {name for name in pool.ids if name is not None}
+    return without_duplicates(tail.take([i for i, name in enumerate(tail.ids) if name not in known]))[0]

@@ -24,16 +24,18 @@ from app.pool import (
     pool_of_request,
     scores_of,
     stored_label,
+    tail_beyond,
     tell_opinions,
     without_duplicates,
 )
 from app.resources import Resources
-from app.schemas import Ask, CandidateInput, RerankRequest, RerankResponse, SearchRequest, TargetInput
+from app.schemas import Ask, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import StoredDocument
 from app.targets import Population, population_of, target_for
 from warp_core import (
     SELECTORS,
     CandidatePool,
+    Selection,
     TargetDistribution,
     attainable_em,
     deficit_bins,
@@ -59,23 +61,25 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     """
     watch = Stopwatch()
     population = _checked(request, resources)
-    candidates = checked_candidates(request, resources.settings.max_candidates)
-    told = tell_opinions(candidates)
-    bare = [c.id for c, tells in zip(candidates, told, strict=True) if not tells and c.id is not None]
-    labelled = [c.id for c, tells in zip(candidates, told, strict=True) if tells and c.id is not None]
+    brought = checked_candidates(request, resources.settings.max_candidates)
+    told = tell_opinions(brought)
+    bare = [c.id for c, tells in zip(brought, told, strict=True) if not tells and c.id is not None]
+    labelled = [c.id for c, tells in zip(brought, told, strict=True) if tells and c.id is not None]
     asked = await asked_of(request, resources, watch, population, bare, labelled)
     with watch.stage("encode"):
-        scores = await scores_of(request, candidates, resources.encoder)
+        scores = await scores_of(request, brought, resources.encoder)
     with watch.stage("labels"):
-        by_labeller = await labels_of_texts(candidates, told, asked)
-        given = pool_of_request(candidates, told, scores, asked.entity, asked.lookup, by_labeller)
-        pool, dropped = without_duplicates(given)
+        by_labeller = await labels_of_texts(brought, told, asked)
+        given = pool_of_request(brought, told, scores, asked.entity, asked.lookup, by_labeller)
+        n = brought.n_candidates
+        pool, dropped = without_duplicates(given if n == len(given) else given.take(range(n)))
+        tail = None if request.tail is None else tail_beyond(pool, given.take(range(n, len(given))))
     run = _Run(request, resources, watch, asked)
     if by_labeller:
         run.notes.append(f"{len(by_labeller)} candidates were labelled by {asked.lookup.settings.labeller}")
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
-    return await run.answer(pool, candidates)
+    return await run.answer(pool, tail)
 
 
 async def search(request: SearchRequest, resources: Resources) -> RerankResponse:
@@ -100,7 +104,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
-        hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
+        hits = await resources.index[request.collection].search(query, pool_size)
     asked = await asked_of(request, resources, watch, population, [name for name, _ in hits])
     lookup = asked.lookup
     if lookup.space and not encoder.compares_with(lookup.space):
@@ -116,9 +120,10 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         scores,
         [b for b, _ in labels],
         [matched for _, matched in labels],
+        [None] * len(hits),
         query,
     )
-    return await _Run(request, resources, watch, asked).answer(pool, ())
+    return await _Run(request, resources, watch, asked).answer(pool)
 
 
 def _checked(request: Ask, resources: Resources) -> Population:
@@ -168,8 +173,8 @@ class _Run:
             self.degraded = True
             self.warnings.append(f"labels, target and texts are the last known or missing: {outage}")
 
-    async def answer(self, pool: Pool, candidates: Sequence[CandidateInput]) -> RerankResponse:
-        """Decide, expand, select, and say so."""
+    async def answer(self, pool: Pool, tail: Pool | None = None) -> RerankResponse:
+        """Decide, expand (from the tail, when one was sent), select, and say so."""
         request, resources, watch = self.request, self.resources, self.watch
         pool = self._without_excluded(pool)
         with watch.stage("target"):
@@ -180,33 +185,11 @@ class _Run:
         deficit = self._deficit(given, target)
         expansion_name, reason = self._expansion(em_attainable, bool(deficit))
         with watch.stage("expansion"):
-            widened = await self._expanded(pool, given, target, expansion_name, deficit)
+            widened = await self._expanded(pool, tail, given, target, expansion_name, deficit)
         variant, why = self._variant(attainable_em(widened.matched, request.k))
-        columns = await self._columns(widened, candidates, variant)
+        columns = await self._columns(widened, variant)
         core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
-        choose = partial(
-            select,
-            variant,
-            core,
-            target,
-            request.k,
-            relevance_weight=request.relevance_weight,
-            scope=request.scope,
-            rel_norm=request.rel_norm,
-            fill=request.fill,
-            token_budget=request.token_budget,
-            min_gain=_min_gain(request.adaptive_k),
-            redundancy_weight=request.redundancy_weight,
-            query=request.query or "",
-            seed=request.seed,
-        )
-        with watch.stage("rerank"):
-            # What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
-            chosen = choose() if columns is None else await asyncio.to_thread(choose)
-        if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
-            self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
-        if len(chosen) < request.k:
-            self.warnings.append(f"only {len(chosen)} of {request.k} documents could be selected")
+        chosen = await self._chosen(core, target, variant, at_once=columns is None)
         outcome = Outcome(
             entity=self.entity,
             entity_source=self.source,
@@ -222,16 +205,47 @@ class _Run:
             chosen=chosen,
         )
         stored = await self._texts(widened, chosen.indices.tolist())
-        answer = answer_to(request, outcome, candidates, stored, watch, self.warnings, self.degraded)
+        answer = answer_to(request, outcome, stored, watch, self.warnings, self.degraded)
         resources.metrics.observe(answer, watch, resources.settings.sla_ms)
         return answer
+
+    async def _chosen(self, pool: CandidatePool, target: TargetDistribution, variant: str, at_once: bool) -> Selection:
+        """What the selector picks.
+
+        What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
+        """
+        request = self.request
+        choose = partial(
+            select,
+            variant,
+            pool,
+            target,
+            request.k,
+            relevance_weight=request.relevance_weight,
+            scope=request.scope,
+            rel_norm=request.rel_norm,
+            fill=request.fill,
+            token_budget=request.token_budget,
+            min_gain=_min_gain(request.adaptive_k),
+            redundancy_weight=request.redundancy_weight,
+            query=request.query or "",
+            seed=request.seed,
+        )
+        with self.watch.stage("rerank"):
+            chosen = choose() if at_once else await asyncio.to_thread(choose)
+        if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
+            self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
+        if len(chosen) < request.k:
+            self.warnings.append(f"only {len(chosen)} of {request.k} documents could be selected")
+        return chosen
 
     def _without_excluded(self, pool: Pool) -> Pool:
         excluded = {name for name, labels in self.lookup.labels.items() if labels.excluded}
         if not excluded:
             return pool
         kept = pool.take([i for i, name in enumerate(pool.ids) if name not in excluded])
-        self.warnings.append(f"{len(pool) - len(kept)} excluded documents were left out")
+        if len(kept) < len(pool):
+            self.warnings.append(f"{len(pool) - len(kept)} excluded documents were left out")
         return kept
 
     def _deficit(self, pool: CandidatePool, target: TargetDistribution) -> list[int]:
@@ -264,26 +278,42 @@ class _Run:
         self.notes.append(f"no opinion on {self.entity!r} is known, so the target is {known}")
 
     async def _expanded(
-        self, pool: Pool, given: CandidatePool, target: TargetDistribution, name: Expansion, deficit: Sequence[int]
+        self,
+        pool: Pool,
+        tail: Pool | None,
+        given: CandidatePool,
+        target: TargetDistribution,
+        name: Expansion,
+        deficit: Sequence[int],
     ) -> Pool:
         """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
         dense = attainable_em(pool.matched, self.request.k) >= self.policy.dense_em
         if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
-        index, encoder = self.resources.index[self.request.collection], self._comparing_encoder()
+        source = await self._source(pool, tail, self.entity, name)
+        if name == "adaptive":
+            matched = given.counts(matched_only=True)
+            found = await expansion.adaptive(source, matched, target, self.request.k, self.policy)
+        else:
+            found = await expansion.entity_gated(source, self.scale, self.request.k, self.policy)
+            if self.policy.tau is not None and not source.compares:
+                self.warnings.append("tau changed nothing: there are no similarities to hold it against")
+        scored_alike = tail is not None or (pool.query_vector is not None and source.compares)
+        return expansion.widened(pool, found, scored_alike or not len(pool)) if len(found) else pool
+
+    async def _source(self, pool: Pool, tail: Pool | None, entity: str, name: Expansion) -> expansion.Source:
+        """Where expansion looks: in the tail that the caller sent, else in the index."""
+        if tail is not None:
+            return expansion.FromTail(self._without_excluded(tail))
+        index = self.resources.index[self.request.collection]
+        has_vectors = self.lookup.space is not None or self.degraded  # degraded, nobody knows
+        encoder = self._comparing_encoder() if has_vectors else None
         question = pool.query_vector if encoder else None
         poles = expansion.NO_POLES
         if encoder and (question is None or name == "adaptive"):
-            poles = await self.resources.poles.of(self.lookup.settings.pole_queries, self.entity)
-        found = expansion.tail(index, self.entity, pool, self.scale, poles, question)
-        if name == "adaptive":
-            matched = given.counts(matched_only=True)
-            chosen = expansion.adaptive(found, matched, target, self.request.k, self.policy)
-        else:
-            chosen = expansion.entity_gated(found, self.scale, self.request.k, self.policy)
-            if self.policy.tau is not None and not found.compared:
-                self.warnings.append("tau changed nothing: there are no similarities to hold it against")
-        return expansion.widened(pool, found, chosen, index) if len(chosen) else pool
+            poles = await self.resources.poles.of(self.lookup.settings.pole_queries, entity)
+        without = {name for name in pool.ids if name is not None}
+        return expansion.FromIndex(index, entity, self.scale, poles, question, without)
 
     def _comparing_encoder(self) -> Encoder | None:
         """The encoder, unless its vectors do not compare with the collection's."""
@@ -294,7 +324,7 @@ class _Run:
             self.warnings.append(f"nothing was compared with the stored vectors: {encoder.refusal(space)}")
         return None
 
-    async def _columns(self, pool: Pool, candidates: Sequence[CandidateInput], variant: str) -> Columns | None:
+    async def _columns(self, pool: Pool, variant: str) -> Columns | None:
         """What this choice needs beyond relevance and bins; None when that is nothing."""
         needs = set(SELECTORS[variant].needs)
         if self.request.redundancy_weight:
@@ -305,16 +335,15 @@ class _Run:
             return None
         resources, collection = self.resources, self.request.collection
         index = resources.index[collection]
-        missing = names_without_text(pool, candidates)
+        missing = names_without_text(pool)
         stored, outage = await resources.lookups.documents(collection, missing)
         self.degrade(outage)
         encoder = self._comparing_encoder() if "embeddings" in needs else resources.encoder
-        return await columns_of(pool, candidates, needs, stored, index, encoder)
+        return await columns_of(pool, needs, stored, index, encoder)
 
     async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
         """The chosen documents that the request did not bring itself."""
-        from_store = isinstance(self.request, SearchRequest)
-        names = [name for i in chosen if (name := pool.ids[i]) is not None and (from_store or pool.indices[i] is None)]
+        names = [name for i in chosen if (name := pool.ids[i]) is not None and pool.brought[i] is None]
         stored, outage = await self.resources.lookups.documents(self.request.collection, names)
         self.degrade(outage)
         return stored

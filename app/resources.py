@@ -10,7 +10,10 @@ from app.encoder import Encoder, open_encoder
 from app.entities import NearestNames
 from app.expansion import PoleVectors
 from app.follower import Follower
-from app.index import Index
+from app.index.base import Index
+from app.index.local import LocalIndex
+from app.index.snapshots import Snapshots
+from app.keeper import Keeper, Keeping
 from app.lookups import Lookups
 from app.metrics import Metrics
 from app.policy import policy_of
@@ -67,13 +70,26 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
             stack.callback(encoder.close)
         names = NearestNames(encoder)
         stack.push_async_callback(names.close)
-        index = Index()
+        index = LocalIndex()
         retention = Retention(store)
         stack.push_async_callback(retention.stop)
         retention.start()
-        follower = Follower(store, index, settings.poll_interval_ms / 1000)
+        look_s = settings.poll_interval_ms / 1000
+        follower = Follower(store, index, look_s)
         stack.push_async_callback(follower.stop)
+        snapshots = Snapshots(settings.data_dir / "index", _name_of(settings), True, settings.approximate_from)
+        keeping = Keeping(settings.snapshot_changes, settings.snapshot_interval_s, look_s)
+        keeper = Keeper(index, follower, snapshots, settings.approximate_from, keeping)
+        stack.push_async_callback(keeper.stop)
+        await keeper.restore()
         await follower.start()
-        lookups = Lookups(store, index, follower, settings.poll_interval_ms / 1000)
+        keeper.start()
+        lookups = Lookups(store, index, follower, look_s)
         poles = PoleVectors(encoder)
         yield Resources(settings, policy, metrics, store, encoder, poles, names, index, follower, lookups)
+
+
+def _name_of(settings: Settings) -> str:
+    """The store, as a snapshot names it: without what may change, or must not be written down."""
+    scheme, _, rest = settings.store_url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]} {settings.store_prefix}"

@@ -98,9 +98,12 @@ class Ask(Strict, kw_only=True):
 
 
 class RerankRequest(Ask, kw_only=True):
-    """POST /rerank."""
+    """POST /rerank. `tail`: what the caller's ranking has beyond the candidates, in the same shape and scored alike;
+    expansion then takes from it what the candidates lack, and from nowhere else.
+    """
 
     candidates: list[CandidateInput | str]
+    tail: list[CandidateInput | str] | None = None
     score_kind: Literal["similarity", "distance"] = "similarity"
 
 

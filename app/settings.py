@@ -29,7 +29,7 @@ class Settings(BaseSettings):
     )
     insecure: bool = Field(default=False, description="listen on a public address although there are no keys")
 
-    data_dir: Path = Field(default=Path(".warp"), description="where the embedded store lives")
+    data_dir: Path = Field(default=Path(".warp"), description="where the embedded store and the index are kept")
     store: str | None = Field(
         default=None,
         description="sqlite:///FILE or redis[s][+cluster|+sentinel]://...; left out: warp.db in the data directory",
@@ -52,6 +52,11 @@ class Settings(BaseSettings):
     )
     encoder_threads: int = Field(default=1, ge=1, le=256, description="threads of the encoder")
     poll_interval_ms: int = Field(default=200, ge=10, description="how often the store is asked for changes, in ms")
+    approximate_from: int = Field(
+        default=100_000, ge=1, description="from so many documents on, /search looks only where it is likely to find"
+    )
+    snapshot_changes: int = Field(default=10_000, ge=1, description="the index is saved after so many changes")
+    snapshot_interval_s: float = Field(default=300.0, gt=0, description="or after this time, if there was one, in s")
 
     max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="largest body (or NDJSON line), in bytes")
     max_candidates: int = Field(default=2000, ge=1, le=30_000, description="most candidates in a request")

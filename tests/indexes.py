@@ -2,8 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 
-from app.index import CollectionIndex
+import numpy as np
+
+from app.index.base import Hit
+from app.index.collection import LocalCollection
+from app.index.merging import merged
 from app.store.base import IndexEntry, Vector
+
+EVERYTHING = 10**6
+NO_QUERY = np.zeros(0, np.float32)
 
 
 def entry(
@@ -19,17 +26,27 @@ def entry(
     return IndexEntry(collection, name, present, excluded, bins or {}, vector)
 
 
-def index_of(entries: Iterable[IndexEntry]) -> CollectionIndex:
+def index_of(entries: Iterable[IndexEntry]) -> LocalCollection:
     """An index that was told all of these, in order."""
-    index = CollectionIndex()
+    index = LocalCollection()
     for one in entries:
         index.put(one)
     return index
 
 
-def members(index: CollectionIndex, entity: str = "room") -> dict[str, int]:
+def sealed(index: LocalCollection, approximate_from: int = EVERYTHING) -> LocalCollection:
+    """The same documents over a new segment."""
+    return LocalCollection(merged(index.view().parts(), approximate_from, lambda: None))
+
+
+def search(index: LocalCollection, query: Vector, k: int) -> list[Hit]:
+    """What a search finds, at once."""
+    return index.view().search(query, k)
+
+
+def members(index: LocalCollection, entity: str = "room") -> dict[str, int]:
     """Document -> bin of those that hold an opinion on the entity."""
-    found = index.members(entity)
-    names = index.ids(found.rows)
-    assert len(names) == len(set(names)) == len(found.rows)
-    return dict(zip(names, found.bins.tolist(), strict=True))
+    rows, bins = index.members(entity)
+    found = index.view().held(rows, bins, dict.fromkeys(bins.tolist(), NO_QUERY), EVERYTHING, ())
+    assert len({one.id for one in found}) == len(found) == len(rows)
+    return {one.id: one.bin for one in found}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.follower import Follower
-from app.index import Index
+from app.index.local import LocalIndex
 from app.store.base import Change, Cursor, Page
 from app.store.sqlite import SqliteStore, reads
 from tests.conftest import pages, put, walk
@@ -22,7 +22,7 @@ OLD = {f"d{i}": i % 7 for i in range(10)}
 class Watched(SqliteStore):
     """A store that notes what readers find in the index whenever it is asked for changes."""
 
-    def __init__(self, path: Path, index: Index) -> None:
+    def __init__(self, path: Path, index: LocalIndex) -> None:
         super().__init__(path)
         self._index = index
         self.seen: list[dict[str, int]] = []
@@ -60,7 +60,7 @@ def test_a_walk_ends_at_the_end_wherever_the_last_page_ends(tmp_path: Path, n: i
 async def test_a_follower_of_a_file_that_was_put_back_ends_with_its_documents_and_readers_never_miss_them(
     tmp_path: Path, written_since: int
 ) -> None:
-    file, index = tmp_path / "warp.db", Index()
+    file, index = tmp_path / "warp.db", LocalIndex()
     store = Watched(file, index)
     follower = Follower(store, index, NEVER_S)
     await store.apply("c", [put(name, {"room": b}) for name, b in OLD.items()])

@@ -3,14 +3,14 @@ import time
 import pytest
 
 from app.entities import entity_in
-from app.index import CollectionIndex
+from app.index.collection import LocalCollection
 from tests.indexes import entry, index_of
 
 KNOWN = ["breakfast", "breakfast buffet", "caf\u00e9", "c++", "new york", "pool", "wi-fi", "a b c d e f g h", "spa!"]
 
 
 @pytest.fixture(scope="module")
-def known() -> CollectionIndex:
+def known() -> LocalCollection:
     return index_of(entry(name, bins={name: 3}) for name in KNOWN)
 
 
@@ -37,16 +37,16 @@ def known() -> CollectionIndex:
         ("x a b c d e f g h y", "a b c d e f g h"),
     ],
 )
-def test_the_longest_known_name_wins_then_the_earlier_as_whole_words(known: CollectionIndex, query: str, entity: str):
+def test_the_longest_known_name_wins_then_the_earlier_as_whole_words(known: LocalCollection, query: str, entity: str):
     assert entity_in(query, known, {}) == entity
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!", "the carpool", "pools", "new", "york new", "breakfasts", "\ufffd"])
-def test_a_query_without_a_known_name_names_none(known: CollectionIndex, query: str):
+def test_a_query_without_a_known_name_names_none(known: LocalCollection, query: str):
     assert entity_in(query, known, {}) is None
 
 
-def test_a_very_long_query_is_answered_fast_from_its_beginning(known: CollectionIndex):
+def test_a_very_long_query_is_answered_fast_from_its_beginning(known: LocalCollection):
     begin = time.perf_counter()
     assert entity_in("pool " + "word " * 200_000 + "breakfast", known, {}) == "pool"
     assert entity_in("x" * 1_000_000, known, {}) is None

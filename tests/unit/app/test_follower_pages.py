@@ -4,7 +4,7 @@ import pytest
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
-from app.index import Index
+from app.index.local import LocalIndex
 from app.store.base import Cursor, Page
 from tests.indexes import entry, members
 
@@ -15,7 +15,7 @@ DOWN = StoreUnavailableError("down for the test")
 class Scripted:
     """A store that answers with the next page, or error, of a script."""
 
-    def __init__(self, index: Index, *answers: Page | StoreUnavailableError) -> None:
+    def __init__(self, index: LocalIndex, *answers: Page | StoreUnavailableError) -> None:
         self._index = index
         self._answers = iter(answers)
         self.cursors: list[Cursor] = []
@@ -35,8 +35,8 @@ def page(cursor: str, bins: Mapping[str, int], *, more: bool = False, reset: boo
     return Page([entry(name, bins={"room": b}) for name, b in bins.items()], cursor, more, reset)
 
 
-def followed(*answers: Page | StoreUnavailableError) -> tuple[Index, Scripted, Follower]:
-    index = Index()
+def followed(*answers: Page | StoreUnavailableError) -> tuple[LocalIndex, Scripted, Follower]:
+    index = LocalIndex()
     store = Scripted(index, *answers)
     return index, store, Follower(store, index, NEVER_S)
 

@@ -1,4 +1,4 @@
-from app.index import CollectionIndex
+from app.index.collection import LocalCollection
 from app.store.base import IndexEntry
 from tests.indexes import entry, index_of
 
@@ -14,7 +14,7 @@ def test_entities_follow_every_change_with_how_many_opinions_they_have():
         (entry("a", present=False), {"pool": 1}),
         (entry("c", present=False), {}),
     ]
-    index = CollectionIndex()
+    index = LocalCollection()
     for change, expected in steps:
         index.put(change)
         assert index.entities("", 9) == sorted(expected.items())

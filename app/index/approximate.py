@@ -1,0 +1,120 @@
+"""Nearest neighbours without looking at every vector: an inverted file over a segment whose rows are in list order.
+
+Vectors are grouped by their nearest centroid, and a search looks into the groups whose centroids are most like the
+query. FAISS's own inverted file would hold all vectors a second time, in memory that processes do not share; here the
+segment's rows lie in the order of the groups, so the matrix is the inverted file.
+
+How many groups are looked into is decided by each query, since a fixed number that finds nearly all in one collection
+finds half in another. The search ends when another round brought almost nothing new, or when no further group is likely
+to hold anything better (Li, Zhang, Andersen and He, 2020, on why this beats a fixed number).
+"""
+
+from collections.abc import Callable
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from app.index.products import Rows, Scores, inner_products
+from app.index.ragged import positions
+from app.index.segment import Segment
+from app.store.base import Vector
+
+LISTS_A_ROOT = 2
+"""Lists of n documents: this many times the root of n."""
+SAMPLE = 48
+"""Training vectors a list."""
+ROUNDS = 8
+"""Of k-means."""
+FIRST = 4
+"""The first round looks into lists that hold this many times k documents."""
+ROUND = 8
+"""Least number of lists in a further round, which else is a quarter of those before it."""
+ENOUGH = 0.01
+"""A round that brings fewer than this share of k was the last."""
+UNLIKELY = 4.0
+"""Standard deviations above what a centroid lets expect, beyond which no document of its list is looked for."""
+SPREAD_QUERIES, SPREAD_LISTS = 64, 8
+
+
+def n_lists(n: int) -> int:
+    """Number of lists for n documents."""
+    return max(1, round(LISTS_A_ROOT * float(np.sqrt(n))))
+
+
+def trained(sample: Vector, lists: int, checkpoint: Callable[[], None]) -> Vector:
+    """Unit centroids of vectors, shape (n, d), n >= lists -> (lists, d): spherical k-means, always the same."""
+    centroids: Vector | None = None
+    for _ in range(ROUNDS):
+        checkpoint()
+        means = faiss.Kmeans(
+            sample.shape[1],
+            lists,
+            niter=1,
+            spherical=True,
+            seed=1,
+            min_points_per_centroid=1,
+            max_points_per_centroid=len(sample),
+        )
+        means.train(sample, init_centroids=centroids)
+        centroids = means.centroids
+    return np.asarray(centroids)
+
+
+def nearest_list(vectors: Vector, centroids: Vector) -> NDArray[np.int64]:
+    """Number of the list that each vector belongs to; the list after the last centroid for those that are zero."""
+    _, found = faiss.knn(vectors, centroids, 1, metric=faiss.METRIC_INNER_PRODUCT)
+    numbers: NDArray[np.int64] = found[:, 0].astype(np.int64)
+    numbers[~vectors.any(axis=1)] = len(centroids)
+    return numbers
+
+
+def spread_of(vectors: Vector, lists: NDArray[np.int64], centroids: Vector) -> float:
+    """Standard deviation of the similarities inside a list, over sampled queries and the lists near them."""
+    spreads = []
+    every = np.arange(len(vectors))
+    for query in vectors[:: max(1, len(vectors) // SPREAD_QUERIES)]:
+        similarities = inner_products(vectors, every, query)
+        near = np.argsort(-inner_products(centroids, np.arange(len(centroids)), query))[:SPREAD_LISTS]
+        spreads += [similarities[lists == number].std() for number in near if (lists == number).sum() > 1]
+    return float(np.mean(spreads)) if spreads else 1.0
+
+
+def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Rows]) -> tuple[Scores, Rows]:
+    """Nearly the k living documents nearest to a unit vector, in no order; what equals the last of them comes too.
+
+    Parameters
+    ----------
+    living : those of the rows whose document is alive.
+    """
+    lists = np.arange(len(segment.centroids))
+    similar = inner_products(segment.centroids, lists, query)
+    order = np.argsort(-similar, kind="stable")
+    sizes = np.cumsum(np.diff(segment.list_ends)[order])
+    scores, rows = np.zeros(0, np.float32), np.zeros(0, np.int64)
+    done = 0
+    while done < len(order):
+        full = len(scores) >= k
+        if not full:
+            held = int(sizes[done - 1]) if done else 0
+            upto = int(np.searchsorted(sizes, held + FIRST * k)) + 1
+        elif similar[order[done]] + UNLIKELY * float(segment.spread[0]) < scores.min():
+            break
+        else:
+            upto = done + max(ROUND, done // 4)
+        found = living(positions(segment.list_ends, order[done:upto])[0])
+        new = inner_products(segment.matrix, found, query)
+        better = int((new > scores.min()).sum()) if full else k
+        scores, rows = best(np.concatenate([scores, new]), np.concatenate([rows, found]), k)
+        if better <= ENOUGH * k:
+            break
+        done = upto
+    return scores, rows
+
+
+def best(scores: Scores, rows: Rows, k: int) -> tuple[Scores, Rows]:
+    """The k highest scores, and all that equal the last of them, with their rows; in no order."""
+    if len(scores) <= k:
+        return scores, rows
+    kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+    return scores[kept], rows[kept]

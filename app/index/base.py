@@ -1,0 +1,65 @@
+"""The index's seam: what the use cases ask of one collection."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from app.store.base import Vector
+
+MAX_RESULTS = 2000
+"""No search gives more than this, whatever is asked for."""
+
+Hit = tuple[str, float]
+"""A document and its similarity to the query."""
+
+
+class Held(NamedTuple):
+    """A document that holds an opinion on an entity: its id, the opinion's bin, its similarity to that bin's query."""
+
+    id: str
+    bin: int
+    score: float
+
+
+class CollectionIndex(Protocol):
+    """The documents of one collection that are neither deleted nor excluded."""
+
+    def bins(self, document_id: str) -> Mapping[str, int] | None:
+        """Bin by entity of a document; None when it is not here."""
+
+    def counts(self, entity: str | None, n_bins: int) -> list[int]:
+        """Documents in each bin of an entity, or of all entities together."""
+
+    def entities(self, after: str, limit: int) -> list[tuple[str, int]]:
+        """Entities that opinions are held on, and how many; a page in name order, past the name `after`."""
+
+    def knows(self, entity: str) -> bool:
+        """Whether an opinion is held on the entity."""
+
+    async def search(self, query: Vector, k: int) -> list[Hit]:
+        """The k documents nearest to a unit vector, shape (dimension,), by inner product, best first.
+
+        At most `MAX_RESULTS`; nothing for a query of another dimension. Equals come in an order that is the same on
+        every replica.
+        """
+
+    async def held(
+        self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]
+    ) -> list[Held]:
+        """For each bin that has a query, the documents on the entity in that bin that are nearest to the query.
+
+        Up to `limit` a bin, best first, exact at any size; those in `without` are left out. The similarity to a query
+        of another dimension (0 where there is no encoder) is 0.
+        """
+
+    async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        """Unit vectors, shape (dimension,), of those of the documents that have one."""
+
+
+class Index(Protocol):
+    """All collections."""
+
+    def __len__(self) -> int:
+        """Documents in all collections."""
+
+    def __getitem__(self, collection: str) -> CollectionIndex:
+        """The index of a collection; an empty one when nothing has come yet."""

@@ -1,0 +1,289 @@
+"""One collection in this process: a segment that never changes, and on top of it what changed since."""
+
+import asyncio
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.index import approximate
+from app.index.base import MAX_RESULTS, Held, Hit
+from app.index.fresh import Fresh
+from app.index.merging import Part
+from app.index.products import Rows, Scores, inner_products
+from app.index.segment import EMPTY, Hashes, Numbers, Segment, segment_of
+from app.store.base import IndexEntry, Vector
+
+SEAL_ROWS = 1000
+SEAL_SHARE = 0.01
+"""So many rows, and this part of a segment, have to change before a new segment is worth it."""
+AT_ONCE = 10_000
+"""Rows whose inner products take less time than handing them to a thread and waiting for it."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A collection as it was at one moment, for a reader in any thread; rows of the segment come before the fresh ones.
+
+    Parameters
+    ----------
+    deaths : how many documents had died by then.
+    died : of each row of the segment which death it was, 0 while it lives; goes on changing, with higher numbers.
+    size : number of fresh rows; of `ids` and the arrays only as many are meant.
+    """
+
+    segment: Segment
+    died: Numbers
+    deaths: int
+    size: int
+    matrix: Vector
+    hashes: Hashes
+    fresh_died: Numbers
+    ids: list[str]
+    opinions: list[Mapping[str, int]]
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors; 0 while none has come."""
+        return int(max(self.segment.matrix.shape[1], self.matrix.shape[1]))
+
+    def parts(self) -> list[Part]:
+        """The living documents as parts of segments."""
+        fresh = segment_of(self.ids[: self.size], self.opinions[: self.size], self.matrix, self.hashes[: self.size])
+        living = self.living(np.arange(len(self.segment) + self.size))
+        old = np.searchsorted(living, len(self.segment))
+        return [Part(self.segment, living[:old]), Part(fresh, living[old:] - len(self.segment))]
+
+    def changes(self, collection: str) -> Iterator[IndexEntry]:
+        """What leads from the segment to this view, one entry a document that is another by now."""
+        for row in np.flatnonzero((self.died > 0) & (self.died <= self.deaths)).tolist():
+            yield IndexEntry(collection, self.segment.id(row), False, False, {}, None)
+        for row in (
+            self.living(np.arange(len(self.segment), len(self.segment) + self.size)) - len(self.segment)
+        ).tolist():
+            vector = self.matrix[row] if self.matrix.shape[1] else None
+            yield IndexEntry(collection, self.ids[row], True, False, self.opinions[row], vector)
+
+    def search(self, query: Vector, k: int) -> list[Hit]:
+        """See `CollectionIndex.search`."""
+        if k < 1 or len(query) != self.dimension:
+            return []
+        k = min(k, MAX_RESULTS)
+        n = len(self.segment)
+        if len(self.segment.centroids):
+            scores, rows = approximate.nearest(self.segment, query, k, self.living)
+        else:
+            rows = self.living(np.arange(n))
+            scores, rows = approximate.best(self._scores(rows, query), rows, k)
+        fresh = self.living(np.arange(n, n + self.size))
+        scores, rows = approximate.best(
+            np.concatenate([scores, self._scores(fresh, query)]), np.concatenate([rows, fresh]), k
+        )
+        order = self._ranked(scores, rows)[:k]
+        return [(self._id(row), score) for row, score in zip(rows[order].tolist(), scores[order].tolist(), strict=True)]
+
+    def held(
+        self, rows: Rows, bins: Numbers, queries: Mapping[int, Vector], limit: int, without: Collection[str]
+    ) -> list[Held]:
+        """See `CollectionIndex.held`; rows and bins are those of the entity's opinions."""
+        found = []
+        for b, query in queries.items():
+            own = rows[bins == b]
+            scores, own = approximate.best(self._scores(own, query), own, limit + len(without))
+            taken = 0
+            for position in self._ranked(scores, own).tolist():
+                if taken == limit:
+                    break
+                name = self._id(int(own[position]))
+                if name not in without:
+                    found.append(Held(name, b, float(scores[position])))
+                    taken += 1
+        return found
+
+    def living(self, rows: Rows) -> Rows:
+        """Those of the rows, which are in ascending order or all of the segment, whose document is alive."""
+        if not self.deaths:
+            return rows
+        n = len(self.segment)
+        split = int(np.searchsorted(rows, n)) if len(rows) and rows[-1] >= n else len(rows)
+        died = np.concatenate([self.died[rows[:split]], self.fresh_died[rows[split:] - n]])
+        alive: Rows = rows[(died == 0) | (died > self.deaths)]
+        return alive
+
+    def _scores(self, rows: Rows, query: Vector) -> Scores:
+        """Similarities of rows in ascending order."""
+        n = len(self.segment)
+        split = int(np.searchsorted(rows, n))
+        return np.concatenate(
+            [
+                inner_products(self.segment.matrix, rows[:split], query),
+                inner_products(self.matrix, rows[split:] - n, query),
+            ]
+        )
+
+    def _ranked(self, scores: Scores, rows: Rows) -> NDArray[np.intp]:
+        """Positions by score; equals by the hash of the id, which is the same in every process."""
+        order = np.argsort(-scores, kind="stable")
+        ordered = scores[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            old = rows < len(self.segment)
+            hashes = np.empty(len(rows), np.uint64)
+            hashes[old] = self.segment.hashes[rows[old]]
+            hashes[~old] = self.hashes[rows[~old] - len(self.segment)]
+            order = np.lexsort((hashes, -scores))
+        return order
+
+    def _id(self, row: int) -> str:
+        n = len(self.segment)
+        return self.segment.id(row) if row < n else self.ids[row - n]
+
+
+class LocalCollection:
+    """`CollectionIndex` over a segment. One thread writes, and asks; what takes long it hands to another."""
+
+    def __init__(self, segment: Segment = EMPTY) -> None:
+        self.segment = segment
+        self._fresh = Fresh(segment.matrix.shape[1], reserve=int(2 * SEAL_SHARE * len(segment)))
+        self._died: Numbers = np.zeros(len(segment), np.int32)
+        self._deaths = 0
+        self._documents = len(segment)
+        sizes = np.diff(segment.member_ends).tolist()
+        self._held = dict(zip(segment.names, sizes, strict=True))
+        """How many opinions there are on each entity."""
+        self._bins = Counter(dict(enumerate(np.bincount(segment.opinion_bins).tolist())))
+        """How many opinions there are in each bin, on all entities."""
+        self._names: list[str] | None = None  # sorted names of the entities, made when asked for
+
+    def __len__(self) -> int:
+        return self._documents
+
+    # Writing
+
+    def put(self, entry: IndexEntry) -> None:
+        """Take over a document's present state; what was known of it before is forgotten."""
+        self._remove(entry.id)
+        if not entry.present or entry.excluded:
+            return
+        self._fresh.append(entry.id, entry.bins, entry.vector)
+        self._documents += 1
+        self._count(entry.bins, 1)
+
+    def _remove(self, document_id: str) -> None:
+        bins = self._fresh.remove(document_id, self._deaths + 1)
+        if bins is None:
+            row = self.segment.find(document_id)
+            if row < 0 or self._died[row]:
+                return
+            self._died[row] = self._deaths + 1
+            bins = self.segment.bins(row)
+        self._deaths += 1
+        self._documents -= 1
+        self._count(bins, -1)
+
+    def _count(self, bins: Mapping[str, int], change: int) -> None:
+        for entity, b in bins.items():
+            before = self._held.get(entity, 0)
+            if before + change:
+                self._held[entity] = before + change
+            else:
+                del self._held[entity]
+            if not before or not before + change:
+                self._names = None
+            self._bins[b] += change
+
+    @property
+    def changed(self) -> int:
+        """Rows that are new or dead since the segment was made."""
+        return len(self._fresh) + self._deaths
+
+    def needs_sealing(self) -> bool:
+        """Whether so much has changed that a new segment is worth it."""
+        return self.changed >= max(SEAL_ROWS, SEAL_SHARE * len(self.segment))
+
+    # Reading
+
+    def view(self) -> View:
+        """The collection as it is now."""
+        fresh = self._fresh
+        return View(
+            self.segment,
+            self._died,
+            self._deaths,
+            len(fresh),
+            fresh.matrix,
+            fresh.hashes,
+            fresh.died,
+            fresh.ids,
+            fresh.opinions,
+        )
+
+    def bins(self, document_id: str) -> Mapping[str, int] | None:
+        row = self._fresh.live.get(document_id)
+        if row is not None:
+            return self._fresh.opinions[row]
+        row = self._living_row(document_id)
+        return None if row < 0 else self.segment.bins(row)
+
+    def counts(self, entity: str | None, n_bins: int) -> list[int]:
+        if entity is None:
+            return [self._bins[b] for b in range(n_bins)]
+        counted: list[int] = np.bincount(self.members(entity)[1], minlength=n_bins).tolist()
+        return counted
+
+    def entities(self, after: str, limit: int) -> list[tuple[str, int]]:
+        if self._names is None:
+            self._names = sorted(self._held)
+        start = bisect_right(self._names, after)
+        return [(name, self._held[name]) for name in self._names[start : start + limit]]
+
+    def knows(self, entity: str) -> bool:
+        return entity in self._held
+
+    def members(self, entity: str) -> tuple[Rows, Numbers]:
+        """Rows of the documents that hold an opinion on an entity, in ascending order, and its bins."""
+        rows, bins = self.segment.members(entity)
+        if self._deaths:
+            alive = self._died[rows] == 0
+            rows, bins = rows[alive], bins[alive]
+        fresh = self._fresh.members.get(entity)
+        if not fresh:
+            return rows, bins
+        n = len(fresh)
+        fresh_rows, fresh_bins = np.fromiter(fresh.keys(), np.int64, n), np.fromiter(fresh.values(), np.int32, n)
+        return np.concatenate([rows, fresh_rows + len(self.segment)]), np.concatenate([bins, fresh_bins])
+
+    async def search(self, query: Vector, k: int) -> list[Hit]:
+        view = self.view()
+        if len(view.segment) + view.size <= AT_ONCE:
+            return view.search(query, k)
+        return await asyncio.to_thread(view.search, query, k)
+
+    async def held(
+        self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]
+    ) -> list[Held]:
+        view, (rows, bins) = self.view(), self.members(entity)
+        if len(rows) <= AT_ONCE:
+            return view.held(rows, bins, queries, limit, without)
+        return await asyncio.to_thread(view.held, rows, bins, queries, limit, without)
+
+    async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        found = {}
+        for name in ids:
+            row = self._fresh.live.get(name)
+            if row is not None:
+                vector = self._fresh.matrix[row]
+            elif (row := self._living_row(name)) >= 0:
+                vector = self.segment.matrix[row]
+            else:
+                continue
+            if len(vector):
+                found[name] = vector
+        return found
+
+    def _living_row(self, document_id: str) -> int:
+        """The segment's row of a document; -1 when it is not there or dead."""
+        row = self.segment.find(document_id)
+        return -1 if row < 0 or self._died[row] else row
