@@ -24,6 +24,7 @@ def store_vector(client: TestClient, collection: str, space: VectorSpace) -> Non
         await store.close()
 
     asyncio.run(apply())
+    client.delete("/documents/none")  # the service catches up with the store after each change of its own
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,28 @@ def test_vectors_of_the_callers_are_searched_when_they_have_the_dimension_of_the
     client.post("/ingest", json={"collection": "brought", "documents": [document]})
     answer = client.post("/search", json={"query": "the pool", "collection": "brought", "variant": "top_k"})
     assert sorted(result["id"] for result in answer.json()["results"]) == ["d", "e"]
+
+
+def test_vectors_of_another_model_are_not_compared_with_in_expansion_and_the_remedy_is_named(
+    client: TestClient,
+) -> None:
+    collection = "foreign"
+    store_vector(client, collection, VectorSpace(DIMENSION, "another"))
+    body = {"entity": "pool", "query": "the pool", "collection": collection, "k": 2}
+    for candidates in (["a text that is scored here"], [{"id": "scored elsewhere", "score": 0.5}]):
+        answer = client.post("/rerank", json={**body, "candidates": candidates}).json()
+        found = next(result for result in answer["results"] if result["origin"] == "expansion")
+        assert (found["id"], found["score"]) == ("d", 0)
+        (warning,) = [one for one in answer["warnings"] if "compared" in one]
+        assert "come from another" in warning
+        assert "WARP_ENCODER=another" in warning
+
+
+def test_vectors_of_two_models_are_never_compared_with_each_other(client: TestClient) -> None:
+    collection = "mixed"
+    store_vector(client, collection, VectorSpace(DIMENSION, "another"))
+    body = {"entity": "pool", "collection": collection, "k": 2, "variant": "mmr", "expansion": "none"}
+    answer = client.post("/rerank", json={**body, "candidates": [{"id": "d", "score": 1.0}, {"text": "x", "score": 0}]})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/variant")
+    brought = [{"id": "d", "score": 1.0}, {"embedding": [1.0] * DIMENSION, "score": 0.5}]
+    assert client.post("/rerank", json={**body, "candidates": brought}).status_code == 200
