@@ -23,12 +23,15 @@ async def columns_of(
     stored: Mapping[str, StoredDocument],
     index: CollectionIndex,
     encoder: Encoder | None,
+    comparable: bool,
 ) -> Columns:
     """The needed columns (of `embeddings`, `tokens`, `texts`), from the request, else the index or store.
 
     Parameters
     ----------
     stored : the documents of `names_without_text`.
+    comparable : whether the encoder's vectors compare with the index's. If not, the texts of documents are encoded anew
+        where otherwise both kinds would meet.
 
     Raises
     ------
@@ -38,7 +41,7 @@ async def columns_of(
     known = [_text(name, one, stored) for name, one in zip(pool.ids, brought, strict=True)]
     texts = [text or "" for text in known]
     return Columns(
-        await _embeddings(pool, brought, known, index, encoder) if "embeddings" in needs else None,
+        await _embeddings(pool, brought, known, index, encoder, comparable) if "embeddings" in needs else None,
         [_tokens(one, text) for one, text in zip(brought, texts, strict=True)] if "tokens" in needs else None,
         texts if "texts" in needs else None,
     )
@@ -76,12 +79,15 @@ async def _embeddings(
     texts: Sequence[str | None],
     index: CollectionIndex,
     encoder: Encoder | None,
+    comparable: bool,
 ) -> NDArray[np.float64]:
     """The candidate's own, else the index's, else its text's; shape (N, d)."""
     vectors: list[NDArray[np.float32] | list[float] | None] = [
         one.embedding if one is not None and one.embedding else index.vector(name) if name is not None else None
         for name, one in zip(pool.ids, brought, strict=True)
     ]
+    if not comparable and any(vector is None for vector in vectors):
+        vectors = [one.embedding if one is not None and one.embedding else None for one in brought]
     without = [i for i, vector in enumerate(vectors) if vector is None]
     known = [(i, text) for i in without if (text := texts[i]) is not None]
     if encoder and len(known) == len(without):

@@ -7,20 +7,22 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.store import open_store
-from app.store.base import VectorSpace
+from app.store.base import Vector, VectorSpace
 from tests.conftest import put
 
 DIMENSION = 256
 """Of the service's encoder, wordllama."""
 
 
-def store_vector(client: TestClient, collection: str, space: VectorSpace) -> None:
+def store_vector(
+    client: TestClient, collection: str, space: VectorSpace, text: str = "", vector: Vector | None = None
+) -> None:
     """Store the document `d` as a service with another encoder would, on the same file."""
 
     async def apply() -> None:
         store = open_store(client.app.state.resources.settings.store_url)
-        vector = np.eye(1, space.dimension, dtype=np.float32)[0]
-        await store.apply(collection, [put("d", {"pool": 3}, vector=vector)], space)
+        made = np.eye(1, space.dimension, dtype=np.float32)[0] if vector is None else vector
+        await store.apply(collection, [put("d", {"pool": 3}, vector=made, text=text)], space)
         await store.close()
 
     asyncio.run(apply())
@@ -70,11 +72,15 @@ def test_vectors_of_another_model_are_not_compared_with_in_expansion_and_the_rem
         assert "WARP_ENCODER=another" in warning
 
 
-def test_vectors_of_two_models_are_never_compared_with_each_other(client: TestClient) -> None:
+def test_vectors_of_two_models_never_meet_in_one_choice(client: TestClient) -> None:
+    """The stored vector is, to this service's model, that of the bread; the text that it belongs to is on the pool."""
     collection = "mixed"
-    store_vector(client, collection, VectorSpace(DIMENSION, "another"))
+    encoder = client.app.state.resources.encoder
+    (bread,) = asyncio.run(encoder.encode(["stale cold bread"]))
+    store_vector(client, collection, VectorSpace(DIMENSION, "another"), text="the warm pool", vector=bread)
     body = {"entity": "pool", "collection": collection, "k": 2, "variant": "mmr", "expansion": "none"}
-    answer = client.post("/rerank", json={**body, "candidates": [{"id": "d", "score": 1.0}, {"text": "x", "score": 0}]})
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/variant")
-    brought = [{"id": "d", "score": 1.0}, {"embedding": [1.0] * DIMENSION, "score": 0.5}]
-    assert client.post("/rerank", json={**body, "candidates": brought}).status_code == 200
+    texts = [{"text": "a warm pool", "score": 1.0}, {"text": "stale bread", "score": 1.0}]
+    answer = client.post("/rerank", json={**body, "candidates": [{"id": "d", "score": 2.0}, *texts]})
+    assert [result["index"] for result in answer.json()["results"]] == [0, 2]  # what is least like the warm pool
+    alone = client.post("/rerank", json={**body, "candidates": [{"id": "d", "score": 2.0}]})
+    assert alone.status_code == 200
