@@ -12,10 +12,10 @@ from app.names import entity_key
 from app.policy import policy_for
 from app.pool import unlabelled
 from app.resources import Resources
-from app.schemas import Ask, CandidateInput, EntitySource
+from app.schemas import Ask, CandidateInput, EntitySource, TargetInput
 from app.store.base import Lookup
 from app.targets import Population
-from warp_core import Policy
+from warp_core import Policy, TargetDistribution
 
 
 async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
@@ -94,3 +94,17 @@ async def labels_of_texts(candidates: Sequence[CandidateInput], told: Sequence[b
     texts = [candidates[i].text or "" for i in positions]
     found = await asyncio.to_thread(lambda: [label(text, names) for text in texts])
     return {i: one for i, one in zip(positions, found, strict=True) if one is not None}
+
+
+def notes_on_cold_start(asked: Asked, wish: TargetInput | None, target: TargetDistribution) -> list[str]:
+    """What stood in for what is not known of the entity, for the decision's reason.
+
+    Parameters
+    ----------
+    wish : what the request said of the target; who asks for the uniform one is not told that it is one.
+    """
+    notes = [asked.nearness] if asked.source == "nearest" else []
+    if asked.entity is not None and target.rule in ("domain", "uniform") and (wish is None or wish.source != "uniform"):
+        known = "that of all entities" if target.rule == "domain" else "uniform, as there are none at all"
+        notes.append(f"no opinion on {asked.entity!r} is known, so the target is {known}")
+    return notes

@@ -23,12 +23,15 @@ async def columns_of(
     stored: Mapping[str, StoredDocument],
     index: CollectionIndex,
     encoder: Encoder | None,
+    comparable: bool,
 ) -> Columns:
     """The needed columns (of `embeddings`, `tokens`, `texts`), from the request, else the index or store.
 
     Parameters
     ----------
     stored : the documents of `names_without_text`.
+    comparable : whether the encoder's vectors compare with the index's. If not, the texts of documents are encoded anew
+        where otherwise both kinds would meet.
 
     Raises
     ------
@@ -37,7 +40,7 @@ async def columns_of(
     known = [_text(name, one, stored) for name, one in zip(pool.ids, pool.brought, strict=True)]
     texts = [text or "" for text in known]
     return Columns(
-        await _embeddings(pool, known, index, encoder) if "embeddings" in needs else None,
+        await _embeddings(pool, known, index, encoder, comparable) if "embeddings" in needs else None,
         [_tokens(one, text) for one, text in zip(pool.brought, texts, strict=True)] if "tokens" in needs else None,
         texts if "texts" in needs else None,
     )
@@ -66,7 +69,7 @@ def _tokens(candidate: CandidateInput | None, text: str) -> int:
 
 
 async def _embeddings(
-    pool: Pool, texts: Sequence[str | None], index: CollectionIndex, encoder: Encoder | None
+    pool: Pool, texts: Sequence[str | None], index: CollectionIndex, encoder: Encoder | None, comparable: bool
 ) -> NDArray[np.float64]:
     """The candidate's own, else the index's, else its text's; shape (N, d)."""
     own = [None if one is None else one.embedding for one in pool.brought]
@@ -75,6 +78,8 @@ async def _embeddings(
     vectors: list[NDArray[Any] | None] = [
         stored.get(name or "") if mine is None else mine for name, mine in zip(pool.ids, own, strict=True)
     ]
+    if not comparable and any(vector is None for vector in vectors):
+        vectors = [*own]
     without = [i for i, vector in enumerate(vectors) if vector is None]
     known = [(i, text) for i in without if (text := texts[i]) is not None]
     if encoder and len(known) == len(without):

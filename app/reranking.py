@@ -11,7 +11,7 @@ from typing import cast
 
 from app import expansion
 from app.answer import Outcome, answer_to
-from app.asking import Asked, asked_of, labels_of_texts
+from app.asking import Asked, asked_of, labels_of_texts, notes_on_cold_start
 from app.clock import Stopwatch
 from app.columns import columns_of, names_without_text
 from app.encoder import Encoder
@@ -143,21 +143,14 @@ def _checked(request: Ask, resources: Resources) -> Population:
 class _Run:
     """One request past its lookup: the steps from pool to answer, and what they share."""
 
-    def __init__(
-        self,
-        request: Ask,
-        resources: Resources,
-        watch: Stopwatch,
-        asked: Asked,
-    ) -> None:
+    def __init__(self, request: Ask, resources: Resources, watch: Stopwatch, asked: Asked) -> None:
         self.request = request
         self.resources = resources
         self.watch = watch
         self.lookup = asked.lookup
         self.scale = asked.lookup.settings.scale
+        self.asked = asked
         self.entity = asked.entity
-        self.source = asked.source
-        self.nearness = asked.nearness
         self.policy = asked.policy
         self.population = asked.population
         self.notes: list[str] = []
@@ -179,7 +172,7 @@ class _Run:
         pool = self._without_excluded(pool)
         with watch.stage("target"):
             target = target_for(request.target or TargetInput(), self.lookup, self.population)
-        self._note_cold_start(target)
+        self.notes += notes_on_cold_start(self.asked, request.target, target)
         given = pool.in_core(self.scale)
         em_attainable = attainable_em(pool.matched, request.k)
         deficit = self._deficit(given, target)
@@ -192,7 +185,7 @@ class _Run:
         chosen = await self._chosen(core, target, variant, at_once=columns is None)
         outcome = Outcome(
             entity=self.entity,
-            entity_source=self.source,
+            entity_source=self.asked.source,
             variant=variant,
             expansion=expansion_name,
             reason="; ".join([*self.notes, reason, why]),
@@ -255,7 +248,8 @@ class _Run:
 
     def _expansion(self, em_attainable: float, deficit: bool) -> tuple[Expansion, str]:
         if self.entity is None:
-            return "none", f"the query names no known entity{f' ({self.nearness})' if self.nearness else ''}"
+            nearness = f" ({self.asked.nearness})" if self.asked.nearness else ""
+            return "none", f"the query names no known entity{nearness}"
         if self.request.expansion != AUTO:
             return cast(Expansion, self.request.expansion), f"{self.request.expansion} was asked for"
         return self.policy.expansion(em_attainable, deficit)
@@ -266,16 +260,6 @@ class _Run:
         if self.entity is None:
             return "top_k", "top_k since there are no opinions to represent"
         return self.policy.variant(em_attainable)
-
-    def _note_cold_start(self, target: TargetDistribution) -> None:
-        """Say what stood in for what is not known of the entity."""
-        if self.source == "nearest":
-            self.notes.append(self.nearness)
-        asked = self.request.target
-        if self.entity is None or target.n or (asked and (asked.distribution is not None or asked.source == "uniform")):
-            return
-        known = "that of all entities" if any(self.lookup.domain_counts) else "uniform, as there are none at all"
-        self.notes.append(f"no opinion on {self.entity!r} is known, so the target is {known}")
 
     async def _expanded(
         self,
@@ -338,8 +322,9 @@ class _Run:
         missing = names_without_text(pool)
         stored, outage = await resources.lookups.documents(collection, missing)
         self.degrade(outage)
-        encoder = self._comparing_encoder() if "embeddings" in needs else resources.encoder
-        return await columns_of(pool, needs, stored, index, encoder)
+        encoder = resources.encoder
+        comparable = encoder is None or encoder.compares_with(self.lookup.space)
+        return await columns_of(pool, needs, stored, index, encoder, comparable)
 
     async def _texts(self, pool: Pool, chosen: Sequence[int]) -> Mapping[str, StoredDocument]:
         """The chosen documents that the request did not bring itself."""

@@ -89,7 +89,7 @@ def row(name: str, answers: list[RerankResponse]) -> str:
     w1 = mean(answer.quality.w1 or 0 for answer in answers)
     matched = [answer.quality.w1_matched for answer in answers if answer.quality.w1_matched is not None]
     return (
-        f"{name:14} {w1:6.2f} {1 - w1 / top_k:+7.1%} {mean(matched) if matched else float('nan'):8.2f} "
+        f"{name:14} {w1:6.2f} {w1 / top_k - 1:+7.1%} {mean(matched) if matched else float('nan'):8.2f} "
         f"{mean(answer.quality.em for answer in answers):5.2f} "
         f"{min(answer.quality.em for answer in answers):7.2f} {mean(answer.decision.added for answer in answers):6.1f} "
         f"{median(answer.timings_ms['expansion'] for answer in answers):9.2f}"

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import documents, entities, keeping, questions, serving
+from app.cli import documents, entities, exporting, keeping, questions, serving
 from app.errors import InvalidRequestError, ServiceError
 from warp_core import InvalidInputError
 
@@ -21,6 +21,7 @@ COMMANDS = (
     questions.search,
     keeping.verify,
     keeping.export,
+    exporting.export_encoder,
     serving.settings,
 )
 for command in COMMANDS:

@@ -11,7 +11,9 @@ from warp_core import InvalidInputError
 
 DataDir = Annotated[Path | None, typer.Option(help="Where the embedded store lives.")]
 StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:///FILE.")]
-EncoderName = Annotated[str | None, typer.Option("--encoder", help="sentence-transformers name or path, or wordllama.")]
+EncoderName = Annotated[
+    str | None, typer.Option("--encoder", help="sentence-transformers name or path, onnx:FOLDER, or wordllama.")
+]
 Collection = Annotated[str, typer.Option(help="The collection.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 

