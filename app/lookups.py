@@ -5,8 +5,9 @@ of a document is not read again, and counts are read again only when they are as
 candidates are labelled, by the request or by the index, costs the store nothing.
 """
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from time import monotonic
 from typing import Generic, NamedTuple, TypeVar
 
@@ -20,11 +21,14 @@ from app.store.facets import ALL
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 REMEMBERED_SETTINGS = 1000
 REMEMBERED_TARGETS = 10_000
 """How many of each are kept for the time when the store cannot be reached."""
 REMEMBERED_COUNTS = 10_000
+RETRY_S = 0.5
+"""How long a store that did not answer in time is left alone."""
 
 
 class Found(NamedTuple):
@@ -46,18 +50,22 @@ class _Counted(NamedTuple):
 class Lookups:
     """The store's reads that a re-ranking can do without.
 
-    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either.
+    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either. Until it
+    has noticed, whoever was not answered in time spares the others the same.
 
     Parameters
     ----------
     staleness_s : how old counts may be. What this process itself writes is told by `forget`.
+    timeout_s : how long the store may take for an answer.
     """
 
-    def __init__(self, store: Store, index: Index, follower: Follower, staleness_s: float) -> None:
+    def __init__(self, store: Store, index: Index, follower: Follower, staleness_s: float, timeout_s: float) -> None:
         self._store = store
         self._index = index
         self._follower = follower
         self._staleness_s = staleness_s
+        self._timeout_s = timeout_s
+        self._silent_until: float | None = None  # it did not answer in time: when one may ask again
         self._settings: _Remembered[str, CollectionSettings] = _Remembered(REMEMBERED_SETTINGS)
         self._targets: _Remembered[tuple[str, str], ExternalTarget] = _Remembered(REMEMBERED_TARGETS)
         self._counts: _Remembered[Hashable, _Counted] = _Remembered(REMEMBERED_COUNTS)
@@ -68,8 +76,7 @@ class Lookups:
         settings = self._settings.get(collection)
         if settings is None:
             try:
-                self._check()
-                settings = await self._store.settings(collection)
+                settings = await self._asked(lambda: self._store.settings(collection))
             except StoreUnavailableError:
                 return {}
             if settings is None:
@@ -99,7 +106,6 @@ class Lookups:
             while True:
                 if asked is not None:
                     entity = known.aliases.get(asked, asked) if known else asked
-                self._check()
                 found = await self._found(collection, index, entity, ids, facets, labelled)
                 known = found.settings
                 if asked is None or known.aliases.get(asked, asked) == entity:
@@ -118,6 +124,7 @@ class Lookups:
         facets: Sequence[str],
         labelled: Sequence[str],
     ) -> Lookup:
+        self._check()
         labels = _labels(index, entity, ids) if ids else {}
         missing = [name for name in ids if name not in labels]
         missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
@@ -129,7 +136,7 @@ class Lookups:
 
     async def _read(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
         before, begin = self._forgotten, monotonic()
-        found = await self._store.lookup(collection, entity, ids, facets)
+        found = await self._asked(lambda: self._store.lookup(collection, entity, ids, facets))
         if found.known:
             self._settings.put(collection, found.settings)
         if found.external and entity is not None:
@@ -150,14 +157,35 @@ class Lookups:
         if not ids:
             return {}, None
         try:
-            self._check()
-            return await self._store.documents(collection, ids), None
+            return await self._asked(lambda: self._store.documents(collection, ids)), None
         except StoreUnavailableError as error:
             return {}, error.detail
 
     def _check(self) -> None:
         if not self._follower.caught_up:
             raise StoreUnavailableError("the store cannot be reached")
+
+    async def _asked(self, question: Callable[[], Awaitable[T]]) -> T:
+        """What the store answers in time.
+
+        Raises
+        ------
+        StoreUnavailableError : it does not.
+        """
+        self._check()
+        now = monotonic()
+        if self._silent_until is not None and now < self._silent_until:
+            raise StoreUnavailableError("the store does not answer in time")
+        if self._silent_until is not None:
+            self._silent_until = now + RETRY_S  # this one tries, the others wait for what comes of it
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await question()
+        except TimeoutError:
+            self._silent_until = monotonic() + RETRY_S
+            raise StoreUnavailableError("the store does not answer in time") from None
+        self._silent_until = None
+        return answer
 
 
 class _Remembered(Generic[K, V]):

@@ -100,7 +100,8 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
-        hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
+        search_index = partial(resources.index[request.collection].search, query, pool_size)
+        hits = await asyncio.get_running_loop().run_in_executor(resources.threads, search_index)
     with watch.stage("labels"):
         names = [name for name, _ in hits]
         found = await resources.lookups.lookup(request.collection, entity, names, population.facets)
@@ -216,7 +217,10 @@ class _Run:
         )
         with watch.stage("rerank"):
             # What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
-            chosen = choose() if columns is None else await asyncio.to_thread(choose)
+            if columns is None:
+                chosen = choose()
+            else:
+                chosen = await asyncio.get_running_loop().run_in_executor(resources.threads, choose)
         if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
             self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
         if len(chosen) < request.k:
