@@ -72,12 +72,16 @@ class Admission:
         ------
         OverloadedError : too many wait already, or it took too long.
         """
-        # All that arrived together is counted before any of it is worked on: work that never waits would else hide
-        # how many there are.
-        await asyncio.sleep(0)
         self.check()
-        if self._free and not self._queue:
+        if self._free:
             self._free -= 1
+            try:
+                # All that arrived together is counted before any of it is worked on: work that never waits would else
+                # hide how many there are.
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                self.leave()
+                raise
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((turn, monotonic()))

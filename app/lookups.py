@@ -28,7 +28,6 @@ REMEMBERED_TARGETS = 10_000
 """How many of each are kept for the time when the store cannot be reached."""
 REMEMBERED_COUNTS = 10_000
 RETRY_S = 0.5
-"""How long a store that did not answer in time is left alone."""
 
 
 class Found(NamedTuple):
@@ -57,14 +56,24 @@ class Lookups:
     ----------
     staleness_s : how old counts may be. What this process itself writes is told by `forget`.
     timeout_s : how long the store may take for an answer.
+    retry_s : how long a store that took longer is left alone.
     """
 
-    def __init__(self, store: Store, index: Index, follower: Follower, staleness_s: float, timeout_s: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        index: Index,
+        follower: Follower,
+        staleness_s: float,
+        timeout_s: float,
+        retry_s: float = RETRY_S,
+    ) -> None:
         self._store = store
         self._index = index
         self._follower = follower
         self._staleness_s = staleness_s
         self._timeout_s = timeout_s
+        self._retry_s = retry_s
         self._silent_until: float | None = None  # it did not answer in time: when one may ask again
         self._settings: _Remembered[str, CollectionSettings] = _Remembered(REMEMBERED_SETTINGS)
         self._targets: _Remembered[tuple[str, str], ExternalTarget] = _Remembered(REMEMBERED_TARGETS)
@@ -177,12 +186,12 @@ class Lookups:
         if self._silent_until is not None and now < self._silent_until:
             raise StoreUnavailableError("the store does not answer in time")
         if self._silent_until is not None:
-            self._silent_until = now + RETRY_S  # this one tries, the others wait for what comes of it
+            self._silent_until = now + self._retry_s  # this one tries, the others wait for what comes of it
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await question()
         except TimeoutError:
-            self._silent_until = monotonic() + RETRY_S
+            self._silent_until = monotonic() + self._retry_s
             raise StoreUnavailableError("the store does not answer in time") from None
         self._silent_until = None
         return answer
