@@ -7,6 +7,9 @@ ServiceError
 ├── BodyTooLargeError         the body, or a line of it, is over the limit                 413
 ├── UnauthorizedError         no key, or a wrong one                                       401
 ├── NotFoundError             nothing has that name                                        404
+├── OverloadedError           too much is under way                                        429
+├── ClientGoneError           whoever asked has left; nobody reads the answer              400
+├── DeadlineError             the answer took too long                                     504
 ├── CollectionChangedError    a change was made for another scale or vector space        503
 └── StoreUnavailableError     the store cannot be reached, or refuses                      503
 
@@ -120,6 +123,28 @@ class NotFoundError(ServiceError):
 
     status = HTTPStatus.NOT_FOUND
     kind = "not-found"
+
+
+class OverloadedError(ServiceError):
+    """Too much is under way already."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    kind = "overloaded"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
+
+
+class ClientGoneError(ServiceError):
+    """Whoever asked has left."""
+
+    status = HTTPStatus.BAD_REQUEST
+    kind = "client-gone"
+
+
+class DeadlineError(ServiceError):
+    """The answer took too long."""
+
+    status = HTTPStatus.GATEWAY_TIMEOUT
+    kind = "deadline"
 
 
 class CollectionChangedError(ServiceError):

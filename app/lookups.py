@@ -5,9 +5,10 @@ of a document is not read again, and counts are read again only when they are as
 candidates are labelled, by the request or by the index, costs the store nothing.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,10 +19,13 @@ from app.remembered import Remembered
 from app.store.base import CollectionSettings, ExternalTarget, Labels, Lookup, Store, StoredDocument
 from app.store.facets import ALL
 
+T = TypeVar("T")
+
 REMEMBERED_SETTINGS = 1000
 REMEMBERED_TARGETS = 10_000
 """How many of each are kept for the time when the store cannot be reached."""
 REMEMBERED_COUNTS = 10_000
+RETRY_S = 0.5
 
 
 class Found(NamedTuple):
@@ -43,18 +47,32 @@ class _Counted(NamedTuple):
 class Lookups:
     """The store's reads that a re-ranking can do without.
 
-    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either.
+    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either. Until it
+    has noticed, whoever was not answered in time spares the others the same.
 
     Parameters
     ----------
     staleness_s : how old counts may be. What this process itself writes is told by `forget`.
+    timeout_s : how long the store may take for an answer.
+    retry_s : how long a store that took longer is left alone.
     """
 
-    def __init__(self, store: Store, index: Index, follower: Follower, staleness_s: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        index: Index,
+        follower: Follower,
+        staleness_s: float,
+        timeout_s: float,
+        retry_s: float = RETRY_S,
+    ) -> None:
         self._store = store
         self._index = index
         self._follower = follower
         self._staleness_s = staleness_s
+        self._timeout_s = timeout_s
+        self._retry_s = retry_s
+        self._silent_until: float | None = None  # it did not answer in time: when one may ask again
         self._settings: Remembered[str, CollectionSettings] = Remembered(REMEMBERED_SETTINGS)
         self._targets: Remembered[tuple[str, str], ExternalTarget] = Remembered(REMEMBERED_TARGETS)
         self._counts: Remembered[Hashable, _Counted] = Remembered(REMEMBERED_COUNTS)
@@ -65,8 +83,7 @@ class Lookups:
         settings = self._settings.get(collection)
         if settings is None:
             try:
-                self._check()
-                settings = await self._store.settings(collection)
+                settings = await self._asked(lambda: self._store.settings(collection))
             except StoreUnavailableError:
                 return {}
             if settings is None:
@@ -96,7 +113,6 @@ class Lookups:
             while True:
                 if asked is not None:
                     entity = known.aliases.get(asked, asked) if known else asked
-                self._check()
                 found = await self._found(collection, index, entity, ids, facets, labelled)
                 known = found.settings
                 if asked is None or known.aliases.get(asked, asked) == entity:
@@ -115,6 +131,7 @@ class Lookups:
         facets: Sequence[str],
         labelled: Sequence[str],
     ) -> Lookup:
+        self._check()
         labels = _labels(index, entity, ids) if ids else {}
         missing = [name for name in ids if name not in labels]
         missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
@@ -126,7 +143,7 @@ class Lookups:
 
     async def _read(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
         before, begin = self._forgotten, monotonic()
-        found = await self._store.lookup(collection, entity, ids, facets)
+        found = await self._asked(lambda: self._store.lookup(collection, entity, ids, facets))
         if found.known:
             self._settings.put(collection, found.settings)
         if found.external and entity is not None:
@@ -147,14 +164,35 @@ class Lookups:
         if not ids:
             return {}, None
         try:
-            self._check()
-            return await self._store.documents(collection, ids), None
+            return await self._asked(lambda: self._store.documents(collection, ids)), None
         except StoreUnavailableError as error:
             return {}, error.detail
 
     def _check(self) -> None:
         if not self._follower.caught_up:
             raise StoreUnavailableError("the store cannot be reached")
+
+    async def _asked(self, question: Callable[[], Awaitable[T]]) -> T:
+        """What the store answers in time.
+
+        Raises
+        ------
+        StoreUnavailableError : it does not.
+        """
+        self._check()
+        now = monotonic()
+        if self._silent_until is not None and now < self._silent_until:
+            raise StoreUnavailableError("the store does not answer in time")
+        if self._silent_until is not None:
+            self._silent_until = now + self._retry_s  # this one tries, the others wait for what comes of it
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await question()
+        except TimeoutError:
+            self._silent_until = monotonic() + self._retry_s
+            raise StoreUnavailableError("the store does not answer in time") from None
+        self._silent_until = None
+        return answer
 
 
 def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:

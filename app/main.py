@@ -6,14 +6,16 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
+from app.draining import Draining
 from app.errors import install_error_handlers
-from app.garbage import collector_for_requests
+from app.interpreter import quick_to_answer
 from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
 from app.resources import open_resources
 from app.routes import catalog, entities, explorer, health, ingest, rerank
 from app.security import KeyGate
+from app.server import RECEIVE_TIMEOUT
 from app.settings import Settings
 
 
@@ -21,13 +23,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The ASGI application; settings come from the environment when none are given."""
     settings = settings or Settings()
     metrics = Metrics()
+    draining = Draining(settings.drain_ms / 1000)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
         async with open_resources(settings, metrics) as resources:
             app.state.resources = resources
-            with collector_for_requests():
-                yield
+            app.state.draining = draining
+            with quick_to_answer(), draining.before_term():
+                yield {RECEIVE_TIMEOUT: settings.receive_timeout_ms / 1000}
 
     app = FastAPIOffline(  # its /docs loads nothing from outside
         title="WARP",
@@ -40,7 +44,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for module in (rerank, ingest, catalog, entities, health, explorer):
         app.include_router(module.router)
     app.add_middleware(KeyGate, keys=settings.api_keys)
-    app.add_middleware(AroundRequests, metrics=metrics)
+    app.add_middleware(AroundRequests, metrics=metrics, draining=draining)
     install_error_handlers(app)
     described.install(app)
     return app

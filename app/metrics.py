@@ -44,6 +44,8 @@ class Metrics:
         self.em = self._histogram("warp_em", "Entity match.", _SHARES, "stage")
         self.documents = self._counter("warp_documents", "Documents by what became of them.", "outcome")
         self.degraded = self._counter("warp_degraded", "Answers without all that they need.", "reason")
+        self.shed = Counter("warp_shed", "Requests refused because too much was under way.", registry=self.registry)
+        self.abandoned = Counter("warp_abandoned", "Requests whose client left first.", registry=self.registry)
         self.index_documents = Gauge("warp_index_documents", "Documents in the index.", registry=self.registry)
         self.store_up = Gauge("warp_store_up", "Whether the store answered last time.", registry=self.registry)
         for variant, expansion in product(USUAL_VARIANTS, EXPANSIONS):

@@ -9,6 +9,7 @@ from time import perf_counter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.draining import Draining
 from app.errors import problem_response
 from app.metrics import Metrics
 
@@ -21,9 +22,10 @@ _ACCEPTABLE_ID = re.compile(r"[\x21-\x7e]{1,128}")
 class AroundRequests:
     """ASGI middleware; the outermost of ours."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, draining: Draining) -> None:
         self._app = app
         self._metrics = metrics
+        self._draining = draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,6 +43,8 @@ class AroundRequests:
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = request_id
                 headers["x-content-type-options"] = "nosniff"
+                if self._draining.begun:
+                    headers["connection"] = "close"  # the next request opens another, to who is still there then
             await send(message)
 
         try:

@@ -19,7 +19,9 @@ _PROBLEMS = {
     413: "The body is over the limit.",
     415: "The body is declared to be something else than JSON.",
     422: "A field breaks a rule; `errors` names each.",
+    429: "Too much is under way; try again after `Retry-After` seconds.",
     503: "The store cannot be reached.",
+    504: "It took longer than the service allows.",
 }
 
 

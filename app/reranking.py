@@ -225,7 +225,8 @@ class _Run:
             seed=request.seed,
         )
         with self.watch.stage("rerank"):
-            chosen = choose() if at_once else await asyncio.to_thread(choose)
+            threads = self.resources.threads
+            chosen = choose() if at_once else await asyncio.get_running_loop().run_in_executor(threads, choose)
         if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
             self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
         if len(chosen) < request.k:

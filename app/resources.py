@@ -1,11 +1,13 @@
 """What the use cases work with, opened and closed in one place, in order."""
 
 from collections.abc import AsyncIterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import faiss
 
+from app.admission import Admission
 from app.encoder import Encoder, open_encoder
 from app.entities import NearestNames
 from app.expansion import PoleVectors
@@ -23,6 +25,9 @@ from app.store import open_store
 from app.store.base import Store
 from warp_core import Policy
 
+THREADS = 2
+"""Beside the event loop: more would only contend with it."""
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -38,6 +43,12 @@ class Resources:
     index: Index
     follower: Follower
     lookups: Lookups
+    admission: Admission
+    """Turns of re-rankings and searches."""
+    ingests: Admission
+    """Turns of ingests."""
+    threads: Executor
+    """For what would hold up the event loop."""
 
 
 def store_of(settings: Settings) -> Store:
@@ -84,9 +95,35 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         await keeper.restore()
         await follower.start()
         keeper.start()
-        lookups = Lookups(store, index, follower, look_s)
-        poles = PoleVectors(encoder)
-        yield Resources(settings, policy, metrics, store, encoder, poles, names, index, follower, lookups)
+        lookups = Lookups(store, index, follower, look_s, settings.lookup_timeout_ms / 1000)
+        threads = ThreadPoolExecutor(THREADS, "beside")
+        stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+        yield Resources(
+            settings,
+            policy,
+            metrics,
+            store,
+            encoder,
+            PoleVectors(encoder),
+            names,
+            index,
+            follower,
+            lookups,
+            admission_of(settings, metrics),
+            admission_of(settings, metrics),
+            threads,
+        )
+
+
+def admission_of(settings: Settings, metrics: Metrics) -> Admission:
+    """Turns as set."""
+    return Admission(
+        settings.max_inflight,
+        settings.max_queued,
+        settings.max_queue_ms / 1000,
+        settings.max_inflight_bytes,
+        metrics.shed.inc,
+    )
 
 
 def _name_of(settings: Settings) -> str:
