@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadtest.reliability import cut_replies, exact_counts, failover, kills, power_cuts, resharding, upgrade
+from loadtest.reliability import cut_replies, exact_counts, failover, kills, power_cuts, resharding, restoring, upgrade
 from loadtest.reliability.places import STORES
 from loadtest.reliability.result import Result
 
@@ -33,6 +33,7 @@ ROWS = {
     "r4": Row("power cuts", power_cuts.run, ["sqlite", "redis"]),
     "r5": Row("failover", failover.run, ["cluster"]),
     "r6": Row("resharding under load", resharding.run, ["cluster"]),
+    "r22": Row("verify and restore", restoring.run),
     "r23": Row("rolling upgrade", upgrade.run, SERVERS),
 }
 

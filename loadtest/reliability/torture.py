@@ -88,6 +88,8 @@ class Torture:
     directory : for ledgers and logs.
     url : of the store, as those who check reach it.
     writers_url : as the writers reach it, or http:// of a service over it; `url` when left out.
+    ack : that the writers ask of the store.
+    watched : whether the store's own recount must find nothing at any time.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Torture:
         writers: int = WRITERS,
         seed: int = 1,
         ack: str | None = None,
+        watched: bool = True,
     ) -> None:
         self.random = random.Random(seed)
         self._directory = directory
@@ -112,6 +115,7 @@ class Torture:
         self._since = 0.0
         self._watched = Findings()
         self._follower = Follower()
+        self._jobs = [self._follower.follow, *([self._watch] if watched else [])]
 
     def __enter__(self) -> "Torture":
         return self
@@ -133,6 +137,7 @@ class Torture:
         seconds : how long; `disturb` is waited for even when it takes longer.
         nurseries : where the first writers come from, one each.
         """
+        self._gate.set(Gate.WAIT)
         for nursery in [*nurseries, *[self._nursery] * (self.writers - len(nurseries))]:
             self.start_writer(nursery)
         async with self.watching():
@@ -205,7 +210,7 @@ class Torture:
         """Follow the store, and ask it now and then for its own recount, which must never find anything."""
         stopping = asyncio.Event()
         store = open_store(self._url, PREFIX)
-        tasks = [asyncio.create_task(job(store, stopping)) for job in (self._follower.follow, self._watch)]
+        tasks = [asyncio.create_task(job(store, stopping)) for job in self._jobs]
         try:
             yield
         finally:
