@@ -33,7 +33,9 @@ async def run(store: str, directory: Path, short: bool) -> Result:
             home.mkdir()
             findings, unsynced, age_s = await _server(home, command, sync, cuts)
             oldest = f"the oldest {age_s:.1f} s before its cut" if age_s else "none"
-            result = told(findings, f"{cuts} cuts, {unsynced} unsynced writes, {oldest} lost", may_lose=sync != "always")
+            result = told(
+                findings, f"{cuts} cuts, {unsynced} unsynced writes, {oldest} lost", may_lose=sync != "always"
+            )
             results.append(Result(f"{_version(command)} {sync}: {result.figure}", result.passed and age_s <= MAX_AGE_S))
     return Result("; ".join(result.figure for result in results), all(result.passed for result in results))
 

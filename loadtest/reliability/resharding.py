@@ -33,7 +33,9 @@ async def run(store: str, directory: Path, short: bool) -> Result:
 
         findings = await torture.run(0, reshard)
     refused = sum(findings.refused.values())
-    result = told(findings, f"{' and '.join(map(str, moved))} slots moved with {sum(keys)} keys, client errors {refused}")
+    result = told(
+        findings, f"{' and '.join(map(str, moved))} slots moved with {sum(keys)} keys, client errors {refused}"
+    )
     enough = short or min(moved) >= 5000
     return Result(result.figure, result.passed and not refused and enough and min(keys) > 0)
 
