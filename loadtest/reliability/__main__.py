@@ -62,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is stopped
     logging.disable(logging.WARNING)  # what goes wrong goes wrong on purpose
     names = list(ROWS) if asked.row == "all" else [asked.row]
-    return int(not all([_line(name, asked.short, asked.store) for name in names]))
+    passed = [_line(name, asked.short, asked.store) for name in names]
+    return 0 if all(passed) else 1
 
 
 def _line(name: str, short: bool, store: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""R20, the store's part: a server that may lose counts is refused or warned of; few rights are enough; nothing leaks."""
+"""R20, the store's part: a server that may lose counts is refused or warned of; few rights do; nothing leaks."""
 
 import logging
 import traceback

@@ -1,4 +1,4 @@
-"""R22: `verify` finds a false count of every kind, `--repair` mends it, also while writers go on; a backup brings all back.
+"""R22: `verify` finds false counts of every kind, `--repair` mends them while writers go on; a backup brings all back.
 
 The counts are falsified behind the store's back, in the file or on the server.
 """

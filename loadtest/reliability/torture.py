@@ -1,6 +1,7 @@
 """Writers, a follower and a watcher on one store, while something goes wrong; then the check."""
 
 import asyncio
+import atexit
 import contextlib
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from app.errors import StoreUnavailableError
@@ -71,6 +73,14 @@ class Nursery:
         return int(self._process.stdout.readline())
 
 
+@cache
+def _nursery() -> Nursery:
+    """The one for all writers that need no other."""
+    nursery = Nursery()
+    atexit.register(nursery.__exit__)
+    return nursery
+
+
 @dataclass(frozen=True)
 class Running:
     """A writer that runs."""
@@ -78,6 +88,7 @@ class Running:
     nursery: Nursery
     process: int
     number: int
+    ledger: Path
 
 
 class Torture:
@@ -109,7 +120,6 @@ class Torture:
         self.writers, self._ack = writers, ack
         self._gate = Gate(directory / "gate")
         self._epoch = time.monotonic() - 1
-        self._nursery = Nursery()
         self._running: list[Running] = []
         self._ledgers: list[Path] = []
         self._since = 0.0
@@ -122,7 +132,6 @@ class Torture:
 
     def __exit__(self, *_: object) -> None:
         self.kill_writers()
-        self._nursery.__exit__()
 
     async def run(
         self,
@@ -138,10 +147,10 @@ class Torture:
         nurseries : where the first writers come from, one each.
         """
         self._gate.set(Gate.WAIT)
-        for nursery in [*nurseries, *[self._nursery] * (self.writers - len(nurseries))]:
+        for nursery in [*nurseries, *[_nursery()] * (self.writers - len(nurseries))]:
             self.start_writer(nursery)
         async with self.watching():
-            self._gate.set(Gate.RUN)
+            await self.go_on()
             await asyncio.gather(asyncio.sleep(seconds), *([disturb(self)] if disturb else []))
             self._gate.set(Gate.END)
             await asyncio.to_thread(self._join)
@@ -163,8 +172,8 @@ class Torture:
             epoch=self._epoch,
             ack=self._ack,
         )
-        nursery = nursery or self._nursery
-        self._running.append(Running(nursery, nursery.start(orders), orders.number))
+        nursery = nursery or _nursery()
+        self._running.append(Running(nursery, nursery.start(orders), orders.number, self._ledgers[-1]))
 
     def kill_writer(self) -> None:
         """Kill one in the middle of its work, and start another."""
@@ -184,8 +193,10 @@ class Torture:
             victim.nursery.wait_for(victim.process)
             self._gate.leave(victim.number)
 
-    def go_on(self) -> None:
-        """Writers may send."""
+    async def go_on(self) -> None:
+        """Wait until all writers are there, and let them send."""
+        while not all(writer.ledger.exists() for writer in self._running):  # noqa: ASYNC110 - other processes make them
+            await asyncio.sleep(0.01)
         self._gate.set(Gate.RUN)
 
     def pause(self) -> None:
@@ -230,7 +241,7 @@ class Torture:
 
     def batches(self) -> list[Batch]:
         """What the writers have noted by now."""
-        return read(self._ledgers)
+        return read([ledger for ledger in self._ledgers if ledger.exists()])  # one killed at once has none
 
     async def check(self) -> Findings:
         """Check all that was sent so far; nobody may be writing. What is found lost is not told again."""
