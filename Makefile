@@ -11,7 +11,7 @@ comma := ,
 EXTRAS := $(if $(FULL),dev$(comma)full,dev)
 READY := $(VENV)/ready-$(EXTRAS)
 
-.PHONY: run test check format clean
+.PHONY: run test check format reliability clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,6 +41,9 @@ check: $(READY) ## lint, format check, types
 format: $(READY) ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+reliability: $(READY) ## the reliability scoreboard, half an hour; SHORT=1: minutes; ROW=r4 STORE=redis: a part of it
+	$(BIN)/python -m loadtest.reliability $(or $(ROW),all) $(if $(SHORT),--short) $(if $(STORE),--store $(STORE))
 
 clean: ## remove the environment and the demo's data
 	rm -rf $(VENV) .warp

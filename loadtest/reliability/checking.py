@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.store.base import Document, IndexEntry, Store
+from app.store.base import Document, IndexEntry, Record, Store
 from loadtest.reliability.content import (
     COLLECTION,
     ENTITIES,
@@ -93,10 +93,7 @@ async def check(store: Store, batches: Sequence[Batch], since: float) -> Finding
     for document, past in pasts.items():
         record = records.pop(name_of(document), None)
         content = record.content if record else None
-        if content:
-            number = int(content.text)
-        else:
-            number = record.version if record and is_versioned(document) else None
+        number = _number(document, record)
         if number is not None:
             if content != change_of(document, number).content or number not in past.last_end:
                 findings.wrong.append(f"{name_of(document)!r}: {content} under {number}")
@@ -108,6 +105,13 @@ async def check(store: Store, batches: Sequence[Batch], since: float) -> Finding
     findings.wrong += [f"{name!r}: never sent" for name in records]
     await _count(store, contents, findings)
     return findings
+
+
+def _number(document: int, record: Record | None) -> int | None:
+    """The number that a stored document was sent with, or a deleted one, where that can be known."""
+    if record and record.content:
+        return int(record.content.text)
+    return record.version if record and is_versioned(document) else None
 
 
 def _pasts(batches: Iterable[Batch]) -> dict[int, _Past]:

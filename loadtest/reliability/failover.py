@@ -1,7 +1,7 @@
 """R5: a cluster of three masters and three replicas loses servers, masters with a replica that lags behind among them.
 
-A change that a second server has (`ack=replica`) is not lost by that. Without, Redis loses what the replica did not get;
-how much is told beside it, so that one can see that the fault is a fault. Counts are exact in either case.
+A change that a second server has (`ack=replica`) is not lost by that. Without, Redis loses what the replica did not
+get; how much is told beside it, so that one sees that the fault is a fault. Counts are exact in either case.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """R4: the power fails; what was on its way to the disk is gone, in part, and may be torn.
 
-With `appendfsync always`, and in a file, no acknowledged change is lost; with `everysec` those of the last seconds. Counts
-are exact in any case. Every server is tried that is installed.
+With `appendfsync always`, and in a file, no acknowledged change is lost; with `everysec` those of the last seconds are.
+Counts are exact in any case. Every server is tried that is installed.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ async def run(store: str, directory: Path, short: bool) -> Result:
     """Cuts under a file, or under each server with each way of syncing."""
     cuts = 3 if short else 20
     if store == "sqlite":
-        findings, unsynced, _ = await _file(directory, cuts)
+        findings, unsynced, _ = await file_cuts(directory, cuts)
         return told(findings, f"{cuts} cuts, {unsynced} unsynced writes")
     results = []
     for command in servers():
         for sync in ("always", "everysec"):
             home = directory / f"{len(results)}"
             home.mkdir()
-            findings, unsynced, age_s = await _server(home, command, sync, cuts)
+            findings, unsynced, age_s = await server_cuts(home, command, sync, cuts)
             oldest = f"the oldest {age_s:.1f} s before its cut" if age_s else "none"
             result = told(
                 findings, f"{cuts} cuts, {unsynced} unsynced writes, {oldest} lost", may_lose=sync != "always"
@@ -51,7 +51,7 @@ def _version(command: str) -> str:
     return f"{words[0]} {next(word for word in words if word.startswith('v=')).removeprefix('v=')}"
 
 
-async def _server(directory: Path, command: str, sync: str, cuts: int) -> tuple[Findings, int, float]:
+async def server_cuts(directory: Path, command: str, sync: str, cuts: int) -> tuple[Findings, int, float]:
     """What was found at the end, unsynced writes, and by how much the oldest lost change came before its cut."""
     home = directory / "redis"
     power = Power(home / "appendonlydir", directory / "notes", appends=True)
@@ -71,7 +71,7 @@ async def _server(directory: Path, command: str, sync: str, cuts: int) -> tuple[
             between = await torture.check()
             age_s = max([age_s, *(cut_at - lost.told_at for lost in between.lost)])
             _add(found, between)
-            torture.go_on()
+            await torture.go_on()
 
     try:
         server.start()
@@ -83,7 +83,7 @@ async def _server(directory: Path, command: str, sync: str, cuts: int) -> tuple[
     return findings, unsynced, age_s
 
 
-async def _file(directory: Path, cuts: int) -> tuple[Findings, int, float]:
+async def file_cuts(directory: Path, cuts: int) -> tuple[Findings, int, float]:
     """The same for a file: all that use it die at once."""
     home = directory / "data"
     home.mkdir()
@@ -96,7 +96,7 @@ async def _file(directory: Path, cuts: int) -> tuple[Findings, int, float]:
         for _ in range(cuts):
             for _ in range(torture.writers):
                 torture.start_writer(nursery)
-            torture.go_on()
+            await torture.go_on()
             await asyncio.sleep(torture.random.uniform(0.5, 2.0))
             torture.kill_writers()
             unsynced += power.cut(torture.random)

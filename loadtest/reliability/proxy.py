@@ -44,6 +44,7 @@ class Proxy:
     """
 
     def __init__(self, port: int, upstream: int) -> None:
+        self.port = port
         command = [sys.executable, __file__, str(port), str(upstream)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout

@@ -1,6 +1,7 @@
 """Writers, a follower and a watcher on one store, while something goes wrong; then the check."""
 
 import asyncio
+import atexit
 import contextlib
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from app.errors import StoreUnavailableError
@@ -71,6 +73,14 @@ class Nursery:
         return int(self._process.stdout.readline())
 
 
+@cache
+def _nursery() -> Nursery:
+    """The one for all writers that need no other."""
+    nursery = Nursery()
+    atexit.register(nursery.__exit__)
+    return nursery
+
+
 @dataclass(frozen=True)
 class Running:
     """A writer that runs."""
@@ -78,6 +88,7 @@ class Running:
     nursery: Nursery
     process: int
     number: int
+    ledger: Path
 
 
 class Torture:
@@ -88,6 +99,8 @@ class Torture:
     directory : for ledgers and logs.
     url : of the store, as those who check reach it.
     writers_url : as the writers reach it, or http:// of a service over it; `url` when left out.
+    ack : that the writers ask of the store.
+    watched : whether the store's own recount must find nothing at any time.
     """
 
     def __init__(
@@ -99,6 +112,7 @@ class Torture:
         writers: int = WRITERS,
         seed: int = 1,
         ack: str | None = None,
+        watched: bool = True,
     ) -> None:
         self.random = random.Random(seed)
         self._directory = directory
@@ -106,19 +120,18 @@ class Torture:
         self.writers, self._ack = writers, ack
         self._gate = Gate(directory / "gate")
         self._epoch = time.monotonic() - 1
-        self._nursery = Nursery()
         self._running: list[Running] = []
         self._ledgers: list[Path] = []
         self._since = 0.0
         self._watched = Findings()
         self._follower = Follower()
+        self._jobs = [self._follower.follow, *([self._watch] if watched else [])]
 
     def __enter__(self) -> "Torture":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill_writers()
-        self._nursery.__exit__()
 
     async def run(
         self,
@@ -133,10 +146,11 @@ class Torture:
         seconds : how long; `disturb` is waited for even when it takes longer.
         nurseries : where the first writers come from, one each.
         """
-        for nursery in [*nurseries, *[self._nursery] * (self.writers - len(nurseries))]:
+        self._gate.set(Gate.WAIT)
+        for nursery in [*nurseries, *[_nursery()] * (self.writers - len(nurseries))]:
             self.start_writer(nursery)
         async with self.watching():
-            self._gate.set(Gate.RUN)
+            await self.go_on()
             await asyncio.gather(asyncio.sleep(seconds), *([disturb(self)] if disturb else []))
             self._gate.set(Gate.END)
             await asyncio.to_thread(self._join)
@@ -158,8 +172,8 @@ class Torture:
             epoch=self._epoch,
             ack=self._ack,
         )
-        nursery = nursery or self._nursery
-        self._running.append(Running(nursery, nursery.start(orders), orders.number))
+        nursery = nursery or _nursery()
+        self._running.append(Running(nursery, nursery.start(orders), orders.number, self._ledgers[-1]))
 
     def kill_writer(self) -> None:
         """Kill one in the middle of its work, and start another."""
@@ -179,8 +193,10 @@ class Torture:
             victim.nursery.wait_for(victim.process)
             self._gate.leave(victim.number)
 
-    def go_on(self) -> None:
-        """Writers may send."""
+    async def go_on(self) -> None:
+        """Wait until all writers are there, and let them send."""
+        while not all(writer.ledger.exists() for writer in self._running):  # noqa: ASYNC110 - other processes make them
+            await asyncio.sleep(0.01)
         self._gate.set(Gate.RUN)
 
     def pause(self) -> None:
@@ -205,7 +221,7 @@ class Torture:
         """Follow the store, and ask it now and then for its own recount, which must never find anything."""
         stopping = asyncio.Event()
         store = open_store(self._url, PREFIX)
-        tasks = [asyncio.create_task(job(store, stopping)) for job in (self._follower.follow, self._watch)]
+        tasks = [asyncio.create_task(job(store, stopping)) for job in self._jobs]
         try:
             yield
         finally:
@@ -225,7 +241,7 @@ class Torture:
 
     def batches(self) -> list[Batch]:
         """What the writers have noted by now."""
-        return read(self._ledgers)
+        return read([ledger for ledger in self._ledgers if ledger.exists()])  # one killed at once has none
 
     async def check(self) -> Findings:
         """Check all that was sent so far; nobody may be writing. What is found lost is not told again."""

@@ -1,4 +1,4 @@
-"""R23: while a new version of the service is rolled out, writers of two versions are at work, each with its own scripts."""
+"""R23: while a new version of the service is rolled out, writers of both are at work, each with its own scripts."""
 
 import asyncio
 import shutil

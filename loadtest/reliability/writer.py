@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import httpx2 as httpx
 
+import app.store.redis  # noqa: F401 - `open_store` imports it when it is needed; so it is there before the fork
 from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import Change, CollectionSettings
@@ -118,9 +119,14 @@ class ServiceChannel:
         assert content
         assert change.vector is not None
         return {
-            **{"id": change.id, "text": content.text, "timestamp": content.timestamp, "excluded": content.excluded},
+            "id": change.id,
+            "version": change.version,
+            "text": content.text,
             "opinions": [{"entity": o.entity, "si": self._positions[o.bin]} for o in content.opinions],
-            **{"attributes": content.attributes, "embedding": change.vector.tolist(), "version": change.version},
+            "attributes": content.attributes,
+            "timestamp": content.timestamp,
+            "excluded": content.excluded,
+            "embedding": change.vector.tolist(),
         }
 
     async def close(self) -> None:
@@ -133,7 +139,6 @@ class Writer:
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._random = random.Random(orders.seed)
-        self._ledger = Ledger(Path(orders.ledger))
         self._gate = Gate(Path(orders.gate), orders.number)
         self._held_back: list[Sent] = []
         self._numbers = 0
@@ -142,6 +147,7 @@ class Writer:
         """Write until the gate says that it is the end."""
         kind = ServiceChannel if self._orders.url.startswith("http") else StoreChannel
         channel = kind(self._orders)
+        self._ledger = Ledger(Path(self._orders.ledger))  # that it is there tells the parent that the writer is ready
         try:
             while await self._may_go():
                 sent = self._batch()
@@ -189,9 +195,9 @@ class Writer:
 
 
 def main() -> None:
-    """Fork a writer for each line of orders, and tell its process id; wait for one whose id comes, and tell how it ended.
+    """Fork a writer for each line of orders, and tell its process id; for a line with such an id, tell how it ended.
 
-    All that is imported is so imported once.
+    So what is imported is imported once.
     """
     for line in sys.stdin:
         asked = json.loads(line)

@@ -132,10 +132,18 @@ class StoreModel(RuleBasedStateMachine):
         assert await self.store.drift() == []
 
 
-def test_a_store_equals_its_model(backend: Backend) -> None:
+def hold_against_model(backend: type[Backend], examples: int, steps: int) -> None:
+    """Run as many machines of as many steps on places of their own."""
     run_state_machine_as_test(
-        lambda: StoreModel(type(backend)),
+        lambda: StoreModel(backend),
         settings=settings(
-            max_examples=50, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
         ),
     )
+
+
+def test_a_store_equals_its_model(backend: Backend) -> None:
+    hold_against_model(type(backend), 50, 25)
