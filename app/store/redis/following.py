@@ -59,7 +59,10 @@ async def _logged(server: Server, keys: Keys, place: Place, last: Seen, seq: int
     if seq < last[0] or len(numbers) > layout.LOG_LENGTH:
         return None
     raw = await server.call("HMGET", keys.partition(*place), *(f"l:{n % layout.LOG_LENGTH}" for n in numbers))
-    log: list[LogEntry] = [layout.decode_log(one) for one in raw if one]
+    try:
+        log: list[LogEntry] = [layout.decode_log(one) for one in raw if one]
+    except layout.UNREADABLE:
+        return None
     if [one.seq for one in log] != list(numbers) or (last[0] and log[0].chain != last[1]):
         return None
     return list(dict.fromkeys(one.id for one in log if one.seq > last[0]))
