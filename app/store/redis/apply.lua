@@ -8,8 +8,8 @@
 --          4 time in microseconds   5 whether to write even where nothing changes (what confirms a write needs one)
 --          then for each change: id, version or '', fingerprint, excluded (0 or 1), bin or -1,
 --          labels as JSON [entity, bin, ...], facets as JSON, content or '' (which deletes), vector or ''
--- Returns  one outcome a change; CHANGED, LARGE (more fields than one command can take), or an error, before anything is
---          written
+-- Returns  one outcome a change; or, before anything is written, CHANGED, LARGE (more fields than one command can take),
+--          or an error
 --
 -- Fields   d:<id>    [version, present, fingerprint, excluded, bin, [entity, bin, ...], [facet, ...], changed_us]
 --          c:<id>    content          v:<id>  vector

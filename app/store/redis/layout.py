@@ -59,8 +59,13 @@ class DocumentRecord(msgspec.Struct, frozen=True, array_like=True):
 
     def on(self, entity: str | None) -> Labels:
         """What it says on one entity."""
-        own = None if entity is None else self.bins.get(entity)
-        return Labels(own, None if self.bin < 0 else self.bin, bool(self.excluded))
+        labels = self.labels
+        own = labels[labels.index(entity) + 1] if entity in labels else None
+        return Labels(
+            own,  # type: ignore[arg-type] # behind an entity stands a bin
+            None if self.bin < 0 else self.bin,
+            bool(self.excluded),
+        )
 
     def entry(self, collection: str, document_id: str, vector: bytes | None) -> IndexEntry:
         """The same for an index."""
