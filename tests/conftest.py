@@ -1,11 +1,13 @@
 """What the tests share: `async def` tests, and a store over every backend."""
 
 import asyncio
+import atexit
 import inspect
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,9 +70,17 @@ class Sqlite:
         return open_store(f"sqlite:///{self._directory}")
 
     def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
-        update = "update population set n = n + ? where collection = ? and entity = ? and facet = ? and bin = ?"
+        where = "where collection = ? and entity = ? and facet = ? and bin = ?"
         with closing(sqlite3.connect(self._file)) as db, db:
-            assert db.execute(update, (by, collection, entity, facet, b)).rowcount == 1
+            db.execute("insert or ignore into population values (?, ?, ?, ?, 0)", (collection, entity, facet, b))
+            db.execute(f"update population set n = n + ? {where}", (by, collection, entity, facet, b))
+
+
+@cache
+def _kept_open(connect: Callable[[str], Any], url: str) -> Any:
+    client = connect(url)
+    atexit.register(client.close)
+    return client
 
 
 class Redis:
@@ -90,7 +100,8 @@ class Redis:
         return open_store("redis://127.0.0.1:1/0")
 
     def _client(self) -> Any:
-        return redis.Redis.from_url(self._url)
+        """A connection of ours, made once for all tests."""
+        return _kept_open(redis.Redis.from_url, self._url)
 
     def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
         counts = counts_of(self.field(collection, 0, f"{facet}{entity}"), 7)
@@ -103,13 +114,15 @@ class Redis:
 
     def field(self, collection: str, partition: int, name: str) -> bytes | None:
         """A field of a partition, as `app/store/redis/apply.lua` lists them."""
-        with closing(self._client()) as server:
-            return server.hget(self._keys.partition(collection, partition), name)
+        return self._client().hget(self._keys.partition(collection, partition), name)
+
+    def state(self, collection: str, partition: int) -> tuple[int, str, int]:
+        """What a partition says of itself: number of changes, their chain, number of documents."""
+        return msgspec.json.decode(self.field(collection, partition, "m") or b"", type=tuple[int, str, int])
 
     def set_field(self, collection: str, partition: int, name: str, value: str) -> None:
         """Falsify a field of a partition."""
-        with closing(self._client()) as server:
-            server.hset(self._keys.partition(collection, partition), name, value)
+        self._client().hset(self._keys.partition(collection, partition), name, value)
 
 
 class Cluster(Redis):
@@ -117,9 +130,9 @@ class Cluster(Redis):
 
     _server = staticmethod(shared_cluster)
 
-    def _client(self) -> redis.RedisCluster:
-        nodes = [redis.cluster.ClusterNode("127.0.0.1", node.port) for node in shared_cluster().nodes]
-        return redis.RedisCluster(startup_nodes=nodes)
+    def _client(self) -> Any:
+        node = shared_cluster().nodes[0]
+        return _kept_open(redis.RedisCluster.from_url, f"redis://127.0.0.1:{node.port}")
 
     def open_broken(self) -> Store:
         return open_store("redis+cluster://127.0.0.1:1")

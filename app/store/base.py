@@ -246,7 +246,9 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A count that differs from a recount of the stored opinions. Without a facet: the number of documents."""
+    """A count that differs from a recount of the stored opinions, or a part of it does where both sums are equal, or
+    cannot be read. Without a facet: the number of documents.
+    """
 
     collection: str
     facet: str
@@ -257,13 +259,11 @@ class Drift(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """For the eye."""
-        if not self.facet:
-            return f"{self.collection}: documents: {self.counted} counted, {self.recounted} stored"
-        whose = self.entity or "all entities"
-        return (
-            f"{self.collection}: {whose}{described(self.facet)}, bin {self.bin}: "
-            f"{self.counted} counted, {self.recounted} stored"
-        )
+        what = "documents"
+        if self.facet:
+            what = f"{self.entity or 'all entities'}{described(self.facet)}, bin {self.bin}"
+        in_part = ", a part of it wrong or unreadable" if self.counted == self.recounted else ""
+        return f"{self.collection}: {what}: {self.counted} counted, {self.recounted} stored{in_part}"
 
 
 class Store(Protocol):

@@ -1,22 +1,43 @@
-"""Every store equals a dict of documents, whatever changes come in whatever order."""
+"""Every store equals a dict of documents, whatever happens in whatever order."""
 
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from app.store.base import Change, Cursor, Document, IndexEntry, Outcome
-from tests.conftest import Backend, bins_of, put, walk
+from app import transfer
+from app.store.base import Change, CollectionSettings, Cursor, Document, ExternalTarget, IndexEntry, Outcome
+from app.store.facets import ALL, of_day, of_group
+from tests.conftest import BACKENDS, Backend, bins_of, put, walk
+from tests.redis_server import NoServerError
 
-COLLECTIONS, IDS, ENTITIES = ("one", "two"), ("a", "b", "c"), ("x", "y")
+COLLECTIONS, IDS, ENTITIES = ("one", "two"), ("a", "b", "c"), ("x", "y", "z")
+DAYS = {"2024-01-01": date(2024, 1, 1), "2024-01-01T23:30:00-02:00": date(2024, 1, 2)}
+GROUPS = {"u": {"is": "u"}, "v": {"is": "v"}}
+FACETS = {
+    ALL: lambda _: True,
+    **{of_day(day): lambda content, day=day: DAYS.get(content.timestamp) == day for day in DAYS.values()},
+    **{of_group("is", value): lambda content, v=value: content.attributes.get("is") == v for value in GROUPS},
+}
+REGISTRIES: Sequence[dict[str, tuple[str, ...]]] = ({}, {"x": ("y",)}, {"y": ("x",)}, {"z": ("x", "y")})
 
-contents = st.tuples(st.dictionaries(st.sampled_from(ENTITIES), st.integers(0, 2), max_size=3), st.booleans())
+collections, ids = st.sampled_from(COLLECTIONS), st.sampled_from(IDS)
+versions = st.none() | st.integers(0, 5)
+contents = st.fixed_dictionaries(
+    {
+        "bins": st.dictionaries(st.sampled_from(ENTITIES), st.integers(0, 2), max_size=3),
+        "excluded": st.sampled_from([False, False, True]),
+        "timestamp": st.none() | st.sampled_from(list(DAYS)),
+        "attributes": st.sampled_from([{}, *GROUPS.values()]),
+    }
+)
 
 
 @dataclass
@@ -27,69 +48,34 @@ class Known:
     content: Document | None
 
 
-class StoreModel(RuleBasedStateMachine):
-    """One store beside one dict a collection."""
+@dataclass
+class KnownCollection:
+    """What the model knows of a collection."""
 
-    def __init__(self, backend: type[Backend]) -> None:
-        super().__init__()
-        self.directory = tempfile.TemporaryDirectory()
-        self.runner = asyncio.Runner()
-        self.store = backend(Path(self.directory.name)).open()
-        self.known: dict[str, dict[str, Known]] = {collection: {} for collection in COLLECTIONS}
-        self.followed: list[IndexEntry] = []
-        self.cursor: Cursor | None = None
+    documents: dict[str, Known] = field(default_factory=dict)
+    registry: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    targets: dict[str, ExternalTarget] = field(default_factory=dict)
+    exists: bool = False
 
-    def teardown(self) -> None:
-        self.runner.run(self.store.close())
-        self.runner.close()
-        self.directory.cleanup()
+    def labels(self, content: Document) -> dict[str, int]:
+        """Bin by the entity that the registry names; of two on one, the first counts."""
+        found: dict[str, int] = {}
+        for opinion in content.opinions:
+            name = next((name for name, others in self.registry.items() if opinion.entity in others), opinion.entity)
+            found = {name: opinion.bin, **found}
+        return found
 
-    @rule(
-        collection=st.sampled_from(COLLECTIONS),
-        batch=st.dictionaries(
-            st.sampled_from(IDS), st.tuples(contents, st.none() | st.integers(0, 4)), min_size=1, max_size=3
-        ),
-    )
-    def store_documents(
-        self, collection: str, batch: Mapping[str, tuple[tuple[dict[str, int], bool], int | None]]
-    ) -> None:
-        self.apply(
-            collection,
-            [put(name, bins, version=v, excluded=excluded) for name, ((bins, excluded), v) in batch.items()],
-        )
+    def present(self) -> dict[str, Document]:
+        """The documents that are there."""
+        return {name: known.content for name, known in self.documents.items() if known.content}
 
-    @rule(collection=st.sampled_from(COLLECTIONS), name=st.sampled_from(IDS), ahead=st.none() | st.integers(-1, 1))
-    def store_the_same_again(self, collection: str, name: str, ahead: int | None) -> None:
-        known = self.known[collection].get(name)
-        if known and known.content:
-            bins = {o.entity: o.bin for o in known.content.opinions}
-            version = None if ahead is None else max(0, known.version + ahead)
-            self.apply(collection, [put(name, bins, version=version, excluded=known.content.excluded)])
-
-    @rule(collection=st.sampled_from(COLLECTIONS), names=st.lists(st.sampled_from(IDS), min_size=1, max_size=2))
-    def delete(self, collection: str, names: list[str]) -> None:
-        self.apply(collection, [Change(name) for name in names])
-
-    def apply(self, collection: str, changes: list[Change]) -> None:
-        expected = [self.outcome(self.known[collection], change) for change in changes]
-        assert self.runner.run(self.store.apply(collection, changes)) == expected
-        for change in changes:  # only the store knows which version it gave
-            known = self.known[collection].get(change.id)
-            if change.version is None and known and known.content:
-                stored = self.runner.run(self.store.document(collection, change.id))
-                assert stored
-                assert stored.version >= known.version
-                known.version = stored.version
-
-    @staticmethod
-    def outcome(documents: dict[str, Known], change: Change) -> Outcome:
-        known = documents.get(change.id)
+    def outcome(self, change: Change) -> Outcome:
+        """What becomes of a change, which is made."""
+        known = self.documents.get(change.id)
         present = known is not None and known.content is not None
         if change.content is None:
-            if known is None or not present:
-                return "absent"
-            known.content = None
-            return "deleted"
+            return self._deleted(known, change)
+        self.exists = True
         if change.version is None:
             if known and known.content == change.content:
                 return "unchanged"
@@ -98,38 +84,152 @@ class StoreModel(RuleBasedStateMachine):
         elif known and change.version == known.version:
             return "unchanged" if known.content == change.content else "conflict" if present else "stale"
         taken = known.version + 1 if change.version is None and known else change.version
-        documents[change.id] = Known(taken or 0, change.content)
+        self.documents[change.id] = Known(taken or 0, change.content)
         return "updated" if present else "created"
+
+    def _deleted(self, known: Known | None, change: Change) -> Outcome:
+        present = known is not None and known.content is not None
+        if change.version is None:
+            if known is None or not present:
+                return "absent"
+            known.content = None
+            return "deleted"
+        self.exists = True
+        if known and change.version < known.version:
+            return "stale"
+        if known and change.version == known.version:
+            return "conflict" if present else "absent"
+        self.documents[change.id] = Known(change.version, None)
+        return "deleted" if present else "absent"
+
+
+class StoreModel(RuleBasedStateMachine):
+    """One store beside one dict a collection."""
+
+    def __init__(self, backend: type[Backend]) -> None:
+        super().__init__()
+        self.backend = backend
+        self.directory = tempfile.TemporaryDirectory()
+        self.runner = asyncio.Runner()
+        self.store = backend(Path(self.directory.name)).open()
+        self.known = {collection: KnownCollection() for collection in COLLECTIONS}
+        self.followed: list[IndexEntry] = []
+        self.cursor: Cursor | None = None
+
+    def teardown(self) -> None:
+        self.runner.run(self.store.close())
+        self.runner.close()
+        self.directory.cleanup()
+
+    @rule(collection=collections, batch=st.dictionaries(ids, st.tuples(contents, versions), min_size=1, max_size=3))
+    def store_documents(self, collection: str, batch: Mapping[str, tuple[dict[str, object], int | None]]) -> None:
+        self.apply(collection, [put(name, version=version, **content) for name, (content, version) in batch.items()])
+
+    @rule(collection=collections, name=ids, ahead=st.none() | st.integers(-1, 1))
+    def store_the_same_again(self, collection: str, name: str, ahead: int | None) -> None:
+        known = self.known[collection].documents.get(name)
+        if known and known.content:
+            version = None if ahead is None else max(0, known.version + ahead)
+            same = known.content
+            bins = {opinion.entity: opinion.bin for opinion in same.opinions}
+            fields = {"excluded": same.excluded, "timestamp": same.timestamp, "attributes": same.attributes}
+            self.apply(collection, [put(name, bins, version=version, **fields)])
+
+    @rule(collection=collections, batch=st.lists(st.tuples(ids, versions), min_size=1, max_size=2))
+    def delete(self, collection: str, batch: Sequence[tuple[str, int | None]]) -> None:
+        self.apply(collection, [Change(name, version=version) for name, version in batch])
+
+    def apply(self, collection: str, changes: list[Change]) -> None:
+        known = self.known[collection]
+        expected = [known.outcome(change) for change in changes]
+        assert self.runner.run(self.store.apply(collection, changes)) == expected
+        for change in changes:  # only the store knows which version it gave
+            one = known.documents.get(change.id)
+            if change.version is None and one and one.content:
+                stored = self.runner.run(self.store.document(collection, change.id))
+                assert stored
+                assert stored.version >= one.version
+                one.version = stored.version
+
+    @rule(collection=collections, registry=st.sampled_from(REGISTRIES))
+    def put_registry(self, collection: str, registry: dict[str, tuple[str, ...]]) -> None:
+        assert self.runner.run(self.store.put_settings(collection, CollectionSettings(registry=registry)))
+        self.known[collection].registry, self.known[collection].exists = registry, True
+
+    @rule(collection=collections, entity=st.sampled_from(ENTITIES), weight=st.none() | st.sampled_from([1.0, 2.5]))
+    def put_target(self, collection: str, entity: str, weight: float | None) -> None:
+        known = self.known[collection]
+        target = None if weight is None else ExternalTarget((0.0, 1.0), (weight, 1.0))
+        was_there = known.targets.pop(entity, None) is not None
+        if target:
+            known.targets[entity], known.exists = target, True
+        assert self.runner.run(self.store.put_target(collection, entity, target)) == was_there
+
+    @rule()
+    def forget_deletions(self) -> None:
+        self.runner.run(self.store.purge(0))
+        for known in self.known.values():
+            known.documents = {name: one for name, one in known.documents.items() if one.content}
+
+    @rule(repairs=st.booleans())
+    def recount(self, repairs: bool) -> None:
+        assert self.runner.run(self.store.repair() if repairs else self.store.drift()) == []
+        assert bins_of(self.runner.run(walk(self.store)).entries) == self.present()
+
+    @precondition(lambda self: any(known.exists for known in self.known.values()))
+    @rule(data=st.data())
+    def take_elsewhere(self, data: st.DataObject) -> None:
+        """What is read into another store is there as it was here, byte for byte."""
+        collection = data.draw(st.sampled_from([name for name, known in self.known.items() if known.exists]))
+        others = BACKENDS[BACKENDS.index(self.backend) :] + BACKENDS
+        self.runner.run(self.compare_copy(collection, others[1]))
+
+    async def compare_copy(self, collection: str, kind: type[Backend]) -> None:
+        lines = [line async for line in transfer.exported(self.store, collection)]
+        with tempfile.TemporaryDirectory() as directory:
+            try:
+                copy = kind(Path(directory)).open()
+            except NoServerError:
+                return
+            try:
+                for _ in range(2):  # the second time changes nothing
+                    told = [n async for n in transfer.imported(copy, "copy", iter(lines))]
+                    assert sum(told) == len(lines) - 1 == len(self.known[collection].documents)
+                    assert [line async for line in transfer.exported(copy, "copy")] == lines
+                assert await copy.drift() == []
+            finally:
+                await copy.close()
 
     @invariant()
     def the_store_equals_the_model(self) -> None:
         self.runner.run(self.compare())
 
     async def compare(self) -> None:
-        for collection, documents in self.known.items():
+        for collection, known in self.known.items():
             stored = await self.store.documents(collection, IDS)
             assert {name: Known(one.version, one.content) for name, one in stored.items()} == {
-                name: known for name, known in documents.items() if known.content
+                name: one for name, one in known.documents.items() if one.content
             }
-            counting = [known.content for known in documents.values() if known.content and not known.content.excluded]
-            opinions = [o for content in counting for o in content.opinions]
+            counting = [content for content in known.present().values() if not content.excluded]
             for entity in ENTITIES:
-                lookup = await self.store.lookup(collection, entity, [])
-                assert Counter(dict(enumerate(lookup.entity_counts[0]))) == Counter(
-                    o.bin for o in opinions if o.entity == entity
-                )
-                assert Counter(dict(enumerate(lookup.domain_counts[0]))) == Counter(o.bin for o in opinions)
-        present = {
-            (collection, name): {o.entity: o.bin for o in known.content.opinions}
-            for collection, documents in self.known.items()
-            for name, known in documents.items()
-            if known.content
-        }
-        assert bins_of((await walk(self.store)).entries) == present
+                lookup = await self.store.lookup(collection, entity, [], list(FACETS))
+                assert (lookup.known, lookup.external) == (known.exists, known.targets.get(entity))
+                rows = zip(FACETS.values(), lookup.entity_counts, lookup.domain_counts, strict=True)
+                for counts_in, own, domain in rows:
+                    labels = [known.labels(content) for content in counting if counts_in(content)]
+                    assert Counter(dict(enumerate(own))) == Counter(one[entity] for one in labels if entity in one)
+                    assert Counter(dict(enumerate(domain))) == Counter(b for one in labels for b in one.values())
         news = await walk(self.store, self.cursor)
-        self.followed, self.cursor = [*self.followed, *news.entries], news.cursor
-        assert bins_of(self.followed) == present
-        assert await self.store.drift() == []
+        self.followed, self.cursor = [*([] if news.reset else self.followed), *news.entries], news.cursor
+        assert bins_of(self.followed) == self.present()
+
+    def present(self) -> dict[tuple[str, str], dict[str, int]]:
+        """What an index should hold."""
+        return {
+            (collection, name): known.labels(content)
+            for collection, known in self.known.items()
+            for name, content in known.present().items()
+        }
 
 
 def hold_against_model(backend: type[Backend], examples: int, steps: int) -> None:

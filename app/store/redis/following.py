@@ -68,7 +68,10 @@ async def _logged(server: Server, keys: Keys, place: Place, last: Seen, seq: int
     if seq < last.latest_seq or len(numbers) > layout.LOG_LENGTH:
         return None
     raw = await server.call("HMGET", keys.partition(*place), *(f"l:{n % layout.LOG_LENGTH}" for n in numbers))
-    log = {one.seq: one for one in map(layout.decode_log, filter(None, raw))}
+    try:
+        log = {one.seq: one for one in map(layout.decode_log, filter(None, raw))}
+    except layout.UNREADABLE:
+        return None
     known = [(last.seq, last.chain), (last.latest_seq, last.latest_chain)]
     if list(log) != list(numbers) or any(n and log[n].chain != chain for n, chain in known):
         return None

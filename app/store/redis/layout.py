@@ -7,15 +7,20 @@ entity's population is the sum of the partitions' counts. The catalog, a hash to
 """
 
 from binascii import crc_hqx
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
 from itertools import count
+from typing import TypeVar
 from zlib import crc32
 
 import msgspec
 import numpy as np
 
+from app.errors import StoreUnavailableError
 from app.store.base import CollectionSettings, Document, ExternalTarget, IndexEntry, Labels, Vector, VectorSpace
+
+T = TypeVar("T")
 
 FORMAT = 2
 """Of what is written; a store of another one is refused."""
@@ -92,15 +97,32 @@ class FixedSettings(msgspec.Struct, frozen=True):
     registry_digest: str
 
 
+UNREADABLE = (msgspec.MsgspecError, ValueError)
+"""What reading a value raises that another version wrote, or that was damaged."""
+
+
+def _decoder(what: str, kind: Callable[..., T]) -> Callable[[bytes], T]:
+    """Reads a value that nothing goes on without."""
+    decode: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
+
+    def decoded(raw: bytes) -> T:
+        try:
+            return decode(raw)
+        except UNREADABLE as error:
+            raise StoreUnavailableError(f"a stored {what} cannot be read: {error}") from error
+
+    return decoded
+
+
 encode = msgspec.json.Encoder(order="deterministic").encode
-decode_format = msgspec.json.Decoder(Format).decode
-decode_settings = msgspec.json.Decoder(FixedSettings).decode
-decode_registry = msgspec.json.Decoder(dict[str, tuple[str, ...]]).decode
-decode_target = msgspec.json.Decoder(ExternalTarget).decode
-decode_space = msgspec.json.Decoder(VectorSpace).decode
+decode_format = _decoder("format", Format)
+decode_settings = _decoder("collection's settings", FixedSettings)
+decode_registry = _decoder("registry", dict[str, tuple[str, ...]])
+decode_target = _decoder("target", ExternalTarget)
+decode_space = _decoder("vector space", VectorSpace)
+decode_state = _decoder("state of a partition", PartitionState)
 decode_content = msgspec.json.Decoder(Document).decode
 decode_document = msgspec.json.Decoder(DocumentRecord).decode
-decode_state = msgspec.json.Decoder(PartitionState).decode
 decode_log = msgspec.json.Decoder(LogEntry).decode
 
 
@@ -163,10 +185,6 @@ def rules_of(settings: CollectionSettings) -> tuple[bytes, bytes]:
     """The positions of the scale, and with them all that labels follow; see `apply.lua`, field `s`."""
     positions = encode(settings.positions)
     return positions, positions + b"|" + digest_of(settings).encode()
-
-
-UNREADABLE = (msgspec.MsgspecError, ValueError)
-"""What reading a value raises that another version wrote, or that was damaged."""
 
 
 def vector_of(raw: bytes | None) -> Vector | None:

@@ -52,29 +52,35 @@ class _Recount:
     counted : its counts.
     recounted : the same from its documents.
     unreadable : documents that nobody can read. Their opinions do not count, and no change of them is taken.
+    void : counts that nobody can read, each by its first bin; they count for nothing.
     repairs : how many there were before.
     """
 
     counted: Counter[Count]
     recounted: Counter[Count]
     unreadable: list[bytes]
+    void: set[Count]
     repairs: int
 
     def missing(self) -> dict[Count, int]:
-        """What has to be added to the counts that differ."""
-        names = self.counted.keys() | self.recounted.keys()
-        return {name: n for name in names if (n := self.recounted[name] - self.counted[name])}
+        """What has to be added to the counts that differ, or cannot be read."""
+        names = self.counted.keys() | self.recounted.keys() | self.void
+        return {name: n for name in names if (n := self.recounted[name] - self.counted[name]) or name in self.void}
 
 
 async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     fields: dict[bytes, bytes] = await server.call("HGETALL", key)
     counted: Counter[Count] = Counter()
     recounted: Counter[Count] = Counter()
-    unreadable = []
+    unreadable: list[bytes] = []
+    void: set[Count] = set()
     for field, raw in fields.items():
         if field[:2] in _COUNT_KINDS:
             facet, entity = split(field)
-            counted.update({(facet, entity, b): n for b, n in enumerate(_readable(raw, n_bins))})
+            try:
+                counted.update({(facet, entity, b): n for b, n in enumerate(layout.counts_of(raw, n_bins))})
+            except layout.UNREADABLE:
+                void.add((facet, entity, 0))
         elif field[:2] == b"d:":
             record = _document(raw)
             if record is None:
@@ -87,15 +93,7 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
                         recounted[facet, "", b] += 1
     state = fields.get(b"m")
     counted[DOCUMENTS] = layout.decode_state(state).documents if state else 0
-    return _Recount(counted, recounted, unreadable, int(fields.get(b"r", b"0")))
-
-
-def _readable(raw: bytes, n_bins: int) -> list[int]:
-    """A count; nothing of one that is none, which the repair takes for zero as well."""
-    try:
-        return layout.counts_of(raw, n_bins)
-    except ValueError:
-        return []
+    return _Recount(counted, recounted, unreadable, void, int(fields.get(b"r", b"0")))
 
 
 def _document(raw: bytes) -> layout.DocumentRecord | None:

@@ -4,14 +4,24 @@
 -- Returns 1 done, 0 another repair came first
 local key, repairs, bins = KEYS[1], redis.call('HGET', KEYS[1], 'r') or '0', tonumber(ARGV[2])
 if repairs ~= ARGV[1] then return 0 end
+
+-- What cannot be read, or is of another scale, was nothing to the recount too.
+local function counts_of(raw)
+    local row, none = {}, {}
+    for b = 1, bins do none[b] = 0 end
+    for n in string.gmatch(raw .. ',', '([^,]*),') do
+        if not string.find(n, '^%-?%d+$') then return none end
+        row[#row + 1] = tonumber(n)
+    end
+    return #row == bins and row or none
+end
+
 local rows, fields = {}, { 'r', string.format('%.0f', tonumber(repairs) + 1) }
 for i = 4, #ARGV, 3 do
     local name = ARGV[i]
     local row = rows[name]
     if not row then
-        row = {}
-        for n in string.gmatch(redis.call('HGET', key, name) or '', '[^,]+') do row[#row + 1] = tonumber(n) or 0 end
-        for b = #row + 1, bins do row[b] = 0 end
+        row = counts_of(redis.call('HGET', key, name) or '')
         rows[name] = row
     end
     row[ARGV[i + 1] + 1] = row[ARGV[i + 1] + 1] + ARGV[i + 2]

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.follower import Follower
-from app.index import Index
+from app.index.local import LocalIndex
 from app.lookups import Found, Lookups
 from app.store.base import Lookup, Store
 from tests.conftest import put
@@ -36,7 +36,7 @@ class Reader:
         self, store: Store, staleness_s: float = NEVER_S, timeout_s: float = 10, retry_s: float = NEVER_S
     ) -> None:
         self.store = Counted(store)
-        index = Index()
+        index = LocalIndex()
         self.follower = Follower(store, index, NEVER_S)
         self._lookups = Lookups(self.store, index, self.follower, staleness_s, timeout_s, retry_s)
 

@@ -67,6 +67,33 @@ def test_counts_that_are_no_counts_are_refused(argument, bad):
     assert caught.value.argument == argument
 
 
+def test_with_a_unit_weighted_opinions_are_smoothed_as_so_many_whole_ones():
+    # 12, 12 and 0 opinions in units of 4; the domain may have weights too: alpha = 24/74 as without a unit
+    target = target_distribution([48, 48, 0], [120, 120, 160], unit=4)
+    assert (target.rule, target.n, target.alpha) == ("smoothed", 24, 24 / 74)
+    assert [weight * 74 for weight in target.weights] == [share * target.total for share in (27, 27, 20)]
+
+
+@pytest.mark.parametrize(("entity", "rule", "n"), [([50, 50, 0], "entity", 25), ([50, 49, 0], "smoothed", 24)])
+def test_with_a_unit_n_is_the_whole_part_of_the_weight(entity, rule, n):
+    target = target_distribution(entity, DOMAIN, unit=4)
+    assert (target.rule, target.n) == (rule, n)
+
+
+def test_a_weight_below_one_opinion_still_leans_the_target():
+    # a quarter of an opinion: alpha = 0.25 / 50.25 = 1/201; 1/201 * 1 + 200/201 * 0.3 = 61/201
+    target = target_distribution([1, 0, 0], DOMAIN, unit=4)
+    assert (target.rule, target.n, target.alpha) == ("smoothed", 0, 1 / 201)
+    assert [weight * 201 for weight in target.weights] == [share * target.total for share in (61, 60, 80)]
+
+
+@pytest.mark.parametrize("bad", [0, -1, 0.5, nan, "x", None])
+def test_a_unit_below_one_is_refused(bad):
+    with pytest.raises(InvalidInputError) as caught:
+        target_distribution([1, 1], [1, 1], unit=bad)
+    assert caught.value.argument == "unit"
+
+
 def test_a_domain_of_other_length_is_refused():
     with pytest.raises(InvalidInputError) as caught:
         target_distribution([1, 1], [1, 1, 1])

@@ -1,0 +1,119 @@
+"""What every store promises about counts that something else has falsified: they are found, and set right."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import date
+
+import numpy as np
+import pytest
+
+from app.store.base import Change, Drift, Store
+from app.store.facets import ALL, of_day, of_group
+from tests.conftest import Backend, bins_of, counted, put, walk
+
+DAY, FAMILY = of_day(date(2024, 1, 1)), of_group("traveller", "family")
+ABOUT = {"timestamp": "2024-01-01", "attributes": {"traveller": "family"}}
+KINDS = [(facet, entity) for facet in (ALL, DAY, FAMILY) for entity in ("room", "")]
+
+
+@pytest.mark.parametrize("by", [-3, 10**6])
+@pytest.mark.parametrize(("facet", "entity"), KINDS)
+async def test_a_falsified_count_of_every_kind_is_found_and_set_right(
+    store: Store, backend: Backend, facet: str, entity: str, by: int
+) -> None:
+    documents = [put(name, {"room": 2, "food": 4}, **ABOUT) for name in ("a", "b", "c", "d")]
+    await store.apply("c", documents)
+    await store.apply("other", [put("a", {"room": 2}, **ABOUT)])
+    backend.miscount("c", entity, 2, by=by, facet=facet)
+    drifts = [Drift("c", facet, entity, 2, counted=4 + by, recounted=4)]
+    assert await store.drift() == await store.drift() == drifts
+    assert await store.repair() == drifts
+    assert await store.drift() == await store.repair() == []
+    assert await counted(store, "c", entity or None, facet) == ({2: 4} if entity else {2: 4, 4: 4})
+    assert await store.apply("c", [Change(change.id) for change in documents]) == ["deleted"] * 4
+    assert await store.drift() == []
+
+
+@pytest.mark.parametrize("facet", [ALL, DAY, FAMILY])
+async def test_counts_of_what_nobody_holds_an_opinion_on_are_taken_away(
+    store: Store, backend: Backend, facet: str
+) -> None:
+    await store.apply("c", [put("a", {"room": 2}, **ABOUT)])
+    backend.miscount("c", "ghost", 6, by=5, facet=facet)
+    backend.miscount("c", "ghost", 0, by=1, facet=facet)
+    drifts = [Drift("c", facet, "ghost", b, counted=n, recounted=0) for b, n in ((0, 1), (6, 5))]
+    assert await store.repair() == drifts
+    assert (await counted(store, "c", "ghost", facet), await store.drift()) == ({}, [])
+
+
+async def test_all_that_differs_is_found_and_set_right_at_once_in_all_collections(
+    store: Store, backend: Backend
+) -> None:
+    for name in ("one", "two"):
+        await store.apply(name, [put("a", {f"e{i}": i % 7 for i in range(30)}, **ABOUT)])
+        for i in range(4):
+            for facet in (ALL, FAMILY):
+                for entity in (f"e{i}", f"ghost {i}", ""):
+                    backend.miscount(name, entity, i, by=1 + i, facet=facet)
+    found = await store.drift()
+    assert [drift.collection for drift in found] == ["one"] * 24 + ["two"] * 24
+    assert found == await store.repair()
+    assert await store.drift() == []
+    assert await counted(store, "two") == {b: 5 if b < 2 else 4 for b in range(7)}
+
+
+async def test_a_repair_where_nothing_is_wrong_changes_nothing(store: Store) -> None:
+    await store.apply("c", [put("a", {"room": 2}, **ABOUT), put("gone", {"room": 2}), Change("gone")])
+    cursor = (await walk(store)).cursor
+    assert await store.repair() == []
+    assert (await walk(store, cursor)).entries == []
+    assert await counted(store, "c") == {2: 1}
+
+
+async def test_a_repair_is_right_while_others_write(
+    store: Store, backend: Backend, another_store: Callable[[], Store]
+) -> None:
+    ids, stop = [f"d{i}" for i in range(30)], asyncio.Event()
+    await store.apply("c", [put(name, {"room": 0, "food": 1}, **ABOUT) for name in ids])
+
+    async def write(at: Store, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        while not stop.is_set():
+            chosen = rng.choice(ids, 5, replace=False).tolist()
+            bins = rng.integers(0, 7, (5, 2)).tolist()
+            await at.apply(
+                "c",
+                [
+                    Change(name) if r == 6 else put(name, {"room": r, "food": f}, **ABOUT, excluded=f == 6)
+                    for name, (r, f) in zip(chosen, bins, strict=True)
+                ],
+            )
+            await asyncio.sleep(0)
+
+    writing = asyncio.gather(*(write(another_store(), seed) for seed in range(2)))
+    for i in range(3):
+        for facet, entity in KINDS:
+            backend.miscount("c", entity, i, by=100, facet=facet)
+        repaired = await store.repair()
+        assert {(drift.facet, drift.entity) for drift in repaired} == set(KINDS)
+        assert {drift.counted - drift.recounted for drift in repaired} == {100}
+    stop.set()
+    await writing
+    assert await store.drift() == []
+    held = (await store.documents("c", ids)).values()
+    assert sum((await counted(store, "c", "room")).values()) == sum(not one.content.excluded for one in held)
+
+
+async def test_repairs_at_once_take_a_difference_away_once(
+    store: Store, backend: Backend, another_store: Callable[[], Store]
+) -> None:
+    stores = [store, another_store(), another_store()]
+    await store.apply("c", [put(f"d{i}", {f"e{i}": 3}, **ABOUT) for i in range(200)])
+    for _ in range(3):
+        for name in ("e0", "e100", "e199", ""):
+            backend.miscount("c", name, 3, by=7)
+        told = await asyncio.gather(*(one.repair() for one in stores))
+        assert any(told)
+        assert await store.drift() == []
+        assert await counted(store, "c") == {3: 200}
+    assert len(bins_of((await walk(store)).entries)) == 200
