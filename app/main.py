@@ -10,7 +10,7 @@ from app.errors import install_error_handlers
 from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
-from app.resources import open_resources
+from app.resources import open_resources, policy_of
 from app.routes import catalog, explorer, health, ingest, rerank
 from app.security import KeyGate
 from app.settings import Settings
@@ -19,7 +19,7 @@ from app.settings import Settings
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The ASGI application; settings come from the environment when none are given."""
     settings = settings or Settings()
-    metrics = Metrics()
+    metrics = Metrics(policy_of(settings), settings.metrics_dir)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -54,5 +54,4 @@ class AroundRequests:
             )
             await response(scope, receive, send_with_id)
         finally:
-            route = getattr(scope.get("route"), "path", "unmatched")
-            self._metrics.request_seconds.labels(route, status).observe(perf_counter() - begin)
+            self._metrics.observe_request(scope["path"], "route" in scope, status, perf_counter() - begin)

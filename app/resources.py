@@ -14,6 +14,7 @@ from app.metrics import Metrics
 from app.settings import Settings
 from app.store import open_store
 from app.store.base import Store
+from app.vitals import told_vitals
 from warp_core import SELECTORS, InvalidInputError, Policy
 
 
@@ -66,4 +67,5 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         follower = Follower(store, index, settings.poll_interval_ms / 1000)
         stack.push_async_callback(follower.stop)
         await follower.start()
+        await stack.enter_async_context(told_vitals(metrics, index, follower))
         yield Resources(settings, policy, metrics, store, encoder, index, follower, Lookups(store, index, follower))

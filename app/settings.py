@@ -38,6 +38,10 @@ class Settings(BaseSettings):
     encoder_threads: int = Field(default=1, ge=1, le=256, description="threads of the encoder")
     poll_interval_ms: int = Field(default=200, ge=10, description="how often the store is asked for changes, in ms")
 
+    metrics_dir: Path | None = Field(
+        default=None, description="where workers add up their metrics; left out: a temporary folder of each `serve`"
+    )
+
     max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="largest body (or NDJSON line), in bytes")
     max_candidates: int = Field(default=2000, ge=1, le=30_000, description="most candidates in a request")
     max_k: int = Field(default=500, ge=1, description="largest k")

@@ -1,6 +1,10 @@
 """`serve` and `settings`."""
 
 import asyncio
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -47,15 +51,27 @@ def serve(
         hint = f"Open {url}/ and pick an entity, or ask:\n{_QUESTION.format(url=url)}"
         messages.print(hint, highlight=False, soft_wrap=True)
     settings.export()
-    uvicorn.run(
-        "app.main:create_app",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        log_level=settings.log_level,
-        access_log=False,
-    )
+    with _metrics_folder(settings):
+        uvicorn.run(
+            "app.main:create_app",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            log_level=settings.log_level,
+            access_log=False,
+        )
+
+
+@contextlib.contextmanager
+def _metrics_folder(settings: Settings) -> Iterator[None]:
+    """Give the workers of this service a folder of their own, when there are several and no folder is set."""
+    if settings.workers == 1 or settings.metrics_dir:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="warp-metrics-") as folder:
+        Settings(metrics_dir=Path(folder)).export()
+        yield
 
 
 async def _check(settings: Settings) -> None:

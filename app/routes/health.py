@@ -1,15 +1,17 @@
 """Liveness, readiness and the Prometheus scrape; none of them needs a key."""
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from app.errors import StoreUnavailableError
 from app.openapi import described
 from app.resources import Resources
 from app.routes.exchange import reply, resources_of
 from app.schemas import Health
+from app.vitals import tell
 
 router = APIRouter(tags=["operations"])
+
+_PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @router.get("/livez", openapi_extra=described.route(Health))
@@ -38,9 +40,8 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """All metrics, in Prometheus' text format."""
     resources = resources_of(request)
-    resources.metrics.index_documents.set(len(resources.index))
-    resources.metrics.store_up.set(await _store_answers(resources))
-    return Response(generate_latest(resources.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    tell(resources.metrics, resources.index, resources.follower)
+    return Response(resources.metrics.text(), media_type=_PROMETHEUS_TEXT)
 
 
 async def _store_answers(resources: Resources) -> bool:
