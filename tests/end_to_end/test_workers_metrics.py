@@ -18,7 +18,7 @@ def value(service: Service, series: str) -> float:
 
 
 def workers_of(service: Service) -> list[int]:
-    """Process ids of those that hold the listening socket's parent's children and serve."""
+    """Process ids of the service's worker processes."""
     children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
     return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
