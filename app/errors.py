@@ -6,6 +6,7 @@ ServiceError
 ├── UnsupportedMediaError     the body is declared to be something else than JSON          415
 ├── BodyTooLargeError         the body, or a line of it, is over the limit                 413
 ├── UnauthorizedError         no key, or a wrong one                                       401
+├── ForbiddenError            the key lacks the right                                      403
 ├── NotFoundError             nothing has that name                                        404
 ├── CollectionChangedError    a change was made for another scale or vector space        503
 └── StoreUnavailableError     the store cannot be reached, or refuses                      503
@@ -113,6 +114,13 @@ class UnauthorizedError(ServiceError):
     status = HTTPStatus.UNAUTHORIZED
     kind = "unauthorized"
     headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
+
+
+class ForbiddenError(ServiceError):
+    """The key is known, but may not do that."""
+
+    status = HTTPStatus.FORBIDDEN
+    kind = "forbidden"
 
 
 class NotFoundError(ServiceError):

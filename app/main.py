@@ -5,14 +5,16 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 
 from app.errors import install_error_handlers
+from app.keys import keys_of
 from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
 from app.resources import open_resources, policy_of
 from app.routes import catalog, explorer, health, ingest, rerank
-from app.security import KeyGate
+from app.security import Gate
 from app.settings import Settings
 
 
@@ -37,8 +39,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     for module in (rerank, ingest, catalog, health, explorer):
         app.include_router(module.router)
-    app.add_middleware(KeyGate, keys=settings.api_keys)
-    app.add_middleware(AroundRequests, metrics=metrics)
+    app.add_middleware(Gate, keys=keys_of(settings.api_keys), origins=settings.cors_origins)
+    if settings.cors_origins:  # outside the keys: a browser asks without one first
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("x-request-id", "retry-after"),
+        )
+    app.add_middleware(AroundRequests, metrics=metrics, log_requests=settings.access_log)
     install_error_handlers(app)
     described.install(app)
     return app

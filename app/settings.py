@@ -5,16 +5,16 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-LogLevel = Literal["debug", "info", "warning", "error"]
+from app.keys import hashed_entries
 
 
 class Settings(BaseSettings):
     """Each is a `WARP_` variable: `WARP_PORT=9000`."""
 
-    model_config = SettingsConfigDict(env_prefix="WARP_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="WARP_", frozen=True, hide_input_in_errors=True)
 
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8765, ge=0, le=65535, description="port to listen on")
@@ -22,10 +22,17 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="least severe line to log"
     )
+    log_format: Literal["text", "json"] = Field(default="text", description="how a line of the log is written")
+    access_log: bool = Field(default=False, description="log a line for each request, at level info")
     api_keys: tuple[str, ...] = Field(
-        default=(), description='bearer keys, as a JSON list: ["key"]; none: no authentication'
+        default=(),
+        description='bearer keys, as a JSON list: ["KEY", "read+ingest:sha256:DIGEST"]; none: no authentication',
     )
     insecure: bool = Field(default=False, description="listen on a public address although there are no keys")
+    cors_origins: tuple[str, ...] = Field(
+        default=(),
+        description='sites whose pages may call, as a JSON list: ["https://example.org"]; "*": all',
+    )
 
     data_dir: Path = Field(default=Path(".warp"), description="where the embedded store lives")
     store: str | None = Field(
@@ -53,6 +60,11 @@ class Settings(BaseSettings):
     deficit_ratio: float = Field(
         default=0.5, ge=0, le=1, description="delta: a bin below this part of its share of the target is short"
     )
+
+    @field_validator("api_keys")
+    @classmethod
+    def _without_keys(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        return hashed_entries(entries)
 
     def export(self) -> None:
         """Set the environment so that processes started from here get these settings."""

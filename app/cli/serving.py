@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from app import demo as demo_corpus
 from app.cli.documents import load
 from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import open_encoder
+from app.logs import log_config
 from app.resources import policy_of
 from app.security import check_exposure
 from app.settings import Settings
@@ -23,6 +25,9 @@ from app.store import open_store
 
 _QUESTION = """curl -s {url}/search -H 'content-type: application/json' \\
   -d '{{"collection": "drugs", "query": "What do patients think about birth control?", "k": 10}}'"""
+
+_PASSWORD = re.compile(r"(?<=://).*@")
+"""User and password in a URL."""
 
 
 def serve(
@@ -58,6 +63,7 @@ def serve(
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
+            log_config=log_config(settings),
             log_level=settings.log_level,
             access_log=False,
         )
@@ -104,6 +110,6 @@ def settings() -> None:
     present = settings_with()
     for name, field in Settings.model_fields.items():
         value = getattr(present, name)
-        shown = f"{len(value)} set" if name == "api_keys" else "" if value is None else str(value)
+        shown = f"{len(value)} set" if name == "api_keys" else "" if value is None else _PASSWORD.sub("", str(value))
         table.add_row(f"WARP_{name.upper()}", shown, field.description)
     Console().print(table, highlight=False)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, NotFoundError, pointing_at
@@ -22,13 +23,29 @@ from app.schemas import (
 from app.store.base import Change, CollectionSettings
 from warp_core import OpinionScale, target_distribution
 
+
+class NameConvertor(Convertor[str]):
+    """A path's rest as a name, whatever it holds: Starlette's own `path` stops at a line's end."""
+
+    regex = "(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        """As it is: the path is decoded already."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """The same back."""
+        return value
+
+
+register_url_convertor("name", NameConvertor())
 router = APIRouter(tags=["documents"])
 
 _READ = (401, 404, 422, 503)
 _settings_body = BodyDecoder(CollectionSettings)
 
 
-@router.get("/documents/{document_id:path}", openapi_extra=described.route(DocumentOutput, problems=_READ))
+@router.get("/documents/{document_id:name}", openapi_extra=described.route(DocumentOutput, problems=_READ))
 async def document(request: Request, document_id: str, collection: CollectionName = "default") -> Response:
     """One stored document."""
     store = resources_of(request).store
@@ -55,7 +72,7 @@ async def document(request: Request, document_id: str, collection: CollectionNam
     )
 
 
-@router.delete("/documents/{document_id:path}", openapi_extra=described.route(DeleteResponse, problems=_READ))
+@router.delete("/documents/{document_id:name}", openapi_extra=described.route(DeleteResponse, problems=_READ))
 async def delete_document(request: Request, document_id: str, collection: CollectionName = "default") -> Response:
     """Delete a document and subtract its opinions; deleting again changes nothing and says so."""
     resources = resources_of(request)
@@ -81,7 +98,7 @@ async def entities(
     return reply(EntityPage([EntitySummary(name, n) for name, n in page], following))
 
 
-@router.get("/entities/{entity:path}", openapi_extra=described.route(EntityOutput, problems=_READ))
+@router.get("/entities/{entity:name}", openapi_extra=described.route(EntityOutput, problems=_READ))
 async def entity(request: Request, entity: str, collection: CollectionName = "default") -> Response:
     """The opinions held on an entity, and the target that they make."""
     with pointing_at("/entity"):
@@ -101,7 +118,7 @@ async def collections(request: Request) -> Response:
     return reply(CollectionList(await resources_of(request).store.collections()))
 
 
-@router.get("/collections/{collection:path}", openapi_extra=described.route(CollectionSettings, problems=_READ))
+@router.get("/collections/{collection:name}", openapi_extra=described.route(CollectionSettings, problems=_READ))
 async def collection_settings(request: Request, collection: str) -> Response:
     """What a collection fixes for all its documents."""
     found = await resources_of(request).store.settings(collection)
@@ -111,7 +128,7 @@ async def collection_settings(request: Request, collection: str) -> Response:
 
 
 @router.put(
-    "/collections/{collection:path}",
+    "/collections/{collection:name}",
     openapi_extra=described.route(CollectionSettings, CollectionSettings, problems=(400, 401, 413, 415, 422, 503)),
 )
 async def put_collection_settings(request: Request, collection: str) -> Response:
