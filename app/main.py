@@ -13,7 +13,7 @@ from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
 from app.resources import open_resources, policy_of
-from app.routes import catalog, explorer, health, ingest, rerank
+from app.routes import catalog, entities, explorer, health, ingest, rerank
 from app.security import Gate
 from app.settings import Settings
 
@@ -37,7 +37,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for module in (rerank, ingest, catalog, health, explorer):
+    for module in (rerank, ingest, catalog, entities, health, explorer):
         app.include_router(module.router)
     app.add_middleware(Gate, keys=keys_of(settings.api_keys), origins=settings.cors_origins)
     if settings.cors_origins:  # outside the keys: a browser asks without one first

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,8 @@ import redis
 from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import Change, Cursor, Document, IndexEntry, Opinion, Page, Store, Vector
-from app.store.redis.layout import Keys, counts_of
+from app.store.redis.layout import PARTITIONS, Keys, counts_of
+from tests.redis_cluster import shared_cluster
 from tests.redis_server import NoServerError, shared_server
 
 
@@ -65,7 +67,7 @@ class Sqlite:
         return open_store(f"sqlite:///{self._directory}")
 
     def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        update = "update population set n = n + ? where collection = ? and entity = ? and bin = ?"
+        update = "update population set n = n + ? where collection = ? and entity = ? and facet = 'p:' and bin = ?"
         with closing(sqlite3.connect(self._file)) as db, db:
             assert db.execute(update, (by, collection, entity, b)).rowcount == 1
 
@@ -73,9 +75,11 @@ class Sqlite:
 class Redis:
     """A prefix of its own on a server that all tests share."""
 
+    _server: Callable[[], Any] = staticmethod(shared_server)
+
     def __init__(self, directory: Path) -> None:
-        self._url = shared_server().url
-        self._prefix = f"test:{directory}"
+        self._url = self._server().url
+        self._prefix = f"test:{sha256(str(directory).encode()).hexdigest()[:16]}"
 
     def open(self) -> Store:
         return open_store(self._url, self._prefix)
@@ -83,15 +87,31 @@ class Redis:
     def open_broken(self) -> Store:
         return open_store("redis://127.0.0.1:1/0")
 
+    def _client(self) -> Any:
+        return redis.Redis.from_url(self._url)
+
     def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        key = Keys(self._prefix).partition(collection, 0)
-        with closing(redis.Redis.from_url(self._url)) as server:
+        key = Keys(self._prefix, PARTITIONS).partition(collection, 0)
+        with closing(self._client()) as server:
             counts = counts_of(server.hget(key, f"p:{entity}"), 7)
             counts[b] += by
             server.hset(key, f"p:{entity}", ",".join(map(str, counts)))
 
 
-BACKENDS: list[type[Backend]] = [Sqlite, Redis]
+class Cluster(Redis):
+    """The same on a cluster."""
+
+    _server = staticmethod(shared_cluster)
+
+    def _client(self) -> redis.RedisCluster:
+        nodes = [redis.cluster.ClusterNode("127.0.0.1", node.port) for node in shared_cluster().nodes]
+        return redis.RedisCluster(startup_nodes=nodes)
+
+    def open_broken(self) -> Store:
+        return open_store("redis+cluster://127.0.0.1:1")
+
+
+BACKENDS: list[type[Backend]] = [Sqlite, Redis, Cluster]
 
 
 @pytest.fixture(params=BACKENDS, ids=lambda kind: kind.__name__.lower())
@@ -138,7 +158,7 @@ def put(
 async def counted(store: Store, collection: str, entity: str | None = None) -> dict[int, int]:
     """Bin -> opinions on an entity, or on all entities; only what is not zero."""
     lookup = await store.lookup(collection, entity, [])
-    counts = lookup.domain_counts if entity is None else lookup.entity_counts
+    (counts,) = lookup.domain_counts if entity is None else lookup.entity_counts
     return {b: n for b, n in enumerate(counts) if n}
 
 

@@ -1,6 +1,7 @@
 """Documents, entities, collections and health over HTTP."""
 
 import re
+from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
@@ -107,3 +108,14 @@ def test_every_route_of_the_openapi_document_describes_its_bodies(client: TestCl
             assert path == "/metrics" or "$ref" in content["application/json"]["schema"], (method, path)
             assert ("requestBody" in operation) == (method in ("post", "put"))
     assert schemas["RerankRequest"]["additionalProperties"] is False
+
+
+def test_a_name_in_a_path_is_the_whole_of_it_whatever_it_holds(client: TestClient) -> None:
+    names = ["x", "x\n", "\nx", "a\nb", "a/b", "a\r", "target", "x/target"]
+    documents = [{"id": name, "opinions": [{"entity": "e", "si": 0}]} for name in names]
+    assert client.post("/ingest", json={"collection": "paths", "documents": documents}).json()["created"] == len(names)
+    for name in names:
+        path = f"/documents/{quote(name, safe='')}?collection=paths"
+        assert client.get(path).json()["id"] == name
+        assert client.delete(path).json() == {"deleted": True}
+        assert client.get(path).status_code == 404

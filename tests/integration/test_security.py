@@ -208,18 +208,18 @@ async def test_a_break_in_the_middle_of_an_answer_breaks_the_connection(caplog: 
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise RuntimeError("in the middle")
 
-    class Counted:
-        requests: list[tuple[Any, ...]] = []
+    counted: list[tuple[Any, ...]] = []
 
+    class Counting:
         def observe_request(self, *told: Any) -> None:
-            self.requests.append(told[:3])
+            counted.append(told[:3])
 
     async def send(_message: Any) -> None: ...
 
     scope = {"type": "http", "method": "GET", "path": "/rerank", "headers": []}
     with pytest.raises(RuntimeError):
-        await AroundRequests(half, Counted())(scope, None, send)
-    assert Counted.requests == [("/rerank", False, 200)]
+        await AroundRequests(half, Counting())(scope, None, send)
+    assert counted == [("/rerank", False, 200)]
 
 
 def test_a_line_for_each_request_is_written_only_when_asked_for(
