@@ -7,13 +7,15 @@ import msgspec
 from fastapi import FastAPI
 
 from app.errors import Problem
+from app.security import is_open
 
 _REF = "#/components/schemas/{name}"
 
 _FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
 _PROBLEMS = {
     400: "The body is no JSON.",
-    401: "No key, or a wrong one.",
+    401: "No key, or a wrong one, where the service has keys.",
+    403: "The key lacks the right; or, without keys, a page of another site asks.",
     404: "Nothing has that name.",
     413: "The body is over the limit.",
     415: "The body is declared to be something else than JSON.",
@@ -48,7 +50,7 @@ class Described:
         self._records += [record for record in (answer, body, lines) if record]
         said: dict[str, Any] = {"responses": {"200": _content("OK", "application/json", answer)}}
         for status in problems:
-            said["responses"][str(status)] = _content(_PROBLEMS[status], "application/problem+json", Problem)
+            said["responses"][str(status)] = _problem(status)
         if body:
             said["requestBody"] = {"required": True, **_content("", "application/json", body)}
             del said["requestBody"]["description"]
@@ -67,9 +69,14 @@ class Described:
             schemas.update(components)
             for name in _FASTAPI_ERRORS:  # errors of parameters have our one body too
                 schemas.pop(name, None)
-            for path in document["paths"].values():
-                for operation in path.values():
+            document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            for path, operations in document["paths"].items():
+                for operation in operations.values():
                     operation["responses"].get("422", {}).get("content", {}).pop("application/json", None)
+                    if not is_open(path):
+                        operation["security"] = [{}, {"key": []}]  # a service without keys asks for none
+                        for status in (401, 403):
+                            operation["responses"][str(status)] = _problem(status)
             return document
 
         app.openapi = openapi  # type: ignore[method-assign] # as FastAPI documents it
@@ -78,6 +85,10 @@ class Described:
 def _schema(record: type[msgspec.Struct]) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([record], ref_template=_REF)
     return schema
+
+
+def _problem(status: int) -> dict[str, Any]:
+    return _content(_PROBLEMS[status], "application/problem+json", Problem)
 
 
 def _content(description: str, media_type: str, record: type[msgspec.Struct]) -> dict[str, Any]:

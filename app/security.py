@@ -37,7 +37,7 @@ class Gate:
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not _is_open(scope["path"]):
+        if scope["type"] == "http" and not is_open(scope["path"]):
             try:
                 self._check(scope)
             except ServiceError as error:
@@ -75,7 +75,8 @@ def needed_right(method: str, path: str) -> Right:
     return "admin"
 
 
-def _is_open(path: str) -> bool:
+def is_open(path: str) -> bool:
+    """Whether a path needs no key."""
     return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
 
 
