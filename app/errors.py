@@ -23,8 +23,11 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from warp_core import InvalidInputError
+
+_METHODS = ("DELETE", "GET", "HEAD", "POST", "PUT")
 
 
 class FieldError(msgspec.Struct, frozen=True):
@@ -153,6 +156,16 @@ def problem_response(
     return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
 
 
+def _allowed_methods(request: Request) -> list[str]:
+    return [
+        method
+        for method in _METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.router.routes
+        )
+    ]
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Map exceptions to answers. What is unexpected is caught in `app.middleware`."""
 
@@ -171,7 +184,10 @@ def install_error_handlers(app: FastAPI) -> None:
         detail = str(error.detail)
         if error.status_code == HTTPStatus.NOT_FOUND:
             detail = f"no route {request.method} {request.url.path}; see /docs for all of them"
-        return problem_response(error.status_code, "http", detail, headers=dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(_allowed_methods(request))  # the error knows those of one route only
+        return problem_response(error.status_code, "http", detail, headers=headers)
 
     async def parameter_error(_request: Request, error: Any) -> Response:
         broken = [FieldError(f"/{one['loc'][-1]}", one["msg"]) for one in error.errors()]

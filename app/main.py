@@ -50,5 +50,5 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         )
     app.add_middleware(AroundRequests, metrics=metrics, log_requests=settings.access_log)
     install_error_handlers(app)
-    described.install(app)
+    described.install(app, settings)
     return app

@@ -1,6 +1,6 @@
 """The OpenAPI document: bodies are decoded from raw bytes, so their schemas are told here, from the same records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -8,6 +8,8 @@ from fastapi import FastAPI
 
 from app.errors import Problem
 from app.security import is_open
+from app.settings import Settings
+from warp_core import SELECTORS
 
 _REF = "#/components/schemas/{name}"
 
@@ -37,6 +39,7 @@ class Described:
         *,
         lines: type[msgspec.Struct] | None = None,
         problems: tuple[int, ...] = (),
+        others: Mapping[int, tuple[str, type[msgspec.Struct]]] | None = None,
     ) -> dict[str, Any]:
         """What a route says of itself (`openapi_extra`).
 
@@ -46,11 +49,14 @@ class Described:
         body : the record of a JSON body.
         lines : the record of each line of an NDJSON body.
         problems : the statuses of its errors.
+        others : the statuses of other answers, each with what it means and its record.
         """
         self._records += [record for record in (answer, body, lines) if record]
         said: dict[str, Any] = {"responses": {"200": _content("OK", "application/json", answer)}}
         for status in problems:
             said["responses"][str(status)] = _problem(status)
+        for status, (meaning, record) in (others or {}).items():
+            said["responses"][str(status)] = _content(meaning, "application/json", record)
         if body:
             said["requestBody"] = {"required": True, **_content("", "application/json", body)}
             del said["requestBody"]["description"]
@@ -58,8 +64,8 @@ class Described:
             said["requestBody"]["content"]["application/x-ndjson"] = {"schema": _schema(lines)}
         return said
 
-    def install(self, app: FastAPI) -> None:
-        """Make `app.openapi()` know the records."""
+    def install(self, app: FastAPI, settings: Settings) -> None:
+        """Make `app.openapi()` know the records, and the limits that are set."""
         build: Callable[[], dict[str, Any]] = app.openapi
 
         def openapi() -> dict[str, Any]:
@@ -67,6 +73,7 @@ class Described:
             _, components = msgspec.json.schema_components(dict.fromkeys(self._records), ref_template=_REF)
             schemas = document.setdefault("components", {}).setdefault("schemas", {})
             schemas.update(components)
+            _limit(schemas, settings)
             for name in _FASTAPI_ERRORS:  # errors of parameters have our one body too
                 schemas.pop(name, None)
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
@@ -80,6 +87,19 @@ class Described:
             return document
 
         app.openapi = openapi  # type: ignore[method-assign] # as FastAPI documents it
+
+
+def _limit(schemas: dict[str, Any], settings: Settings) -> None:
+    """What the service checks beyond the records."""
+    for name in ("RerankRequest", "SearchRequest"):
+        fields = schemas[name]["properties"]
+        fields["variant"]["enum"] = ["auto", *SELECTORS]
+        fields["k"]["maximum"] = settings.max_k
+    schemas["RerankRequest"]["anyOf"] = [{"required": ["query"]}, {"required": ["entity"]}]
+    schemas["RerankRequest"]["properties"]["candidates"]["maxItems"] = settings.max_candidates
+    for kind in schemas["SearchRequest"]["properties"]["pool_size"]["anyOf"]:
+        if kind["type"] == "integer":
+            kind["maximum"] = settings.max_candidates
 
 
 def _schema(record: type[msgspec.Struct]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Liveness, readiness and the Prometheus scrape; none of them needs a key."""
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from app.errors import StoreUnavailableError
 from app.openapi import described
@@ -20,7 +21,7 @@ async def livez() -> Response:
     return reply(Health("ok", {}))
 
 
-@router.get("/readyz", openapi_extra=described.route(Health))
+@router.get("/readyz", openapi_extra=described.route(Health, others={503: ("Not ready.", Health)}))
 async def readyz(request: Request) -> Response:
     """The store answers, the index has caught up and the encoder is warm (both before the first request)."""
     resources = resources_of(request)
@@ -36,7 +37,7 @@ async def readyz(request: Request) -> Response:
     return response
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """All metrics, in Prometheus' text format."""
     resources = resources_of(request)

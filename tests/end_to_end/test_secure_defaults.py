@@ -1,4 +1,4 @@
-"""A real process as it comes, without configuration, and what it lets out: rows R16 and R20 (HTTP) of the scoreboard."""
+"""A real process as it comes, without configuration, and what it lets out: rows R16 and R20 of the scoreboard."""
 
 import json
 import os
