@@ -93,4 +93,4 @@ async def _embeddings(
     lengths = {len(vector) for vector in vectors if vector is not None}
     if len(lengths) > 1:
         raise InvalidRequestError.at("/candidates", f"embeddings differ in length: {sorted(lengths)}")
-    return np.array(vectors, np.float64).reshape(len(vectors), -1)
+    return np.array(vectors, np.float64).reshape(len(vectors), lengths.pop() if lengths else 0)

@@ -6,6 +6,7 @@ ServiceError
 ├── UnsupportedMediaError     the body is declared to be something else than JSON          415
 ├── BodyTooLargeError         the body, or a line of it, is over the limit                 413
 ├── UnauthorizedError         no key, or a wrong one                                       401
+├── ForbiddenError            the key lacks the right                                      403
 ├── NotFoundError             nothing has that name                                        404
 ├── OverloadedError           too much is under way                                        429
 ├── ClientGoneError           whoever asked has left; nobody reads the answer              400
@@ -25,8 +26,11 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from warp_core import InvalidInputError
+
+_METHODS = ("DELETE", "GET", "HEAD", "POST", "PUT")
 
 
 class FieldError(msgspec.Struct, frozen=True):
@@ -118,6 +122,13 @@ class UnauthorizedError(ServiceError):
     headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
 
 
+class ForbiddenError(ServiceError):
+    """The key is known, but may not do that."""
+
+    status = HTTPStatus.FORBIDDEN
+    kind = "forbidden"
+
+
 class NotFoundError(ServiceError):
     """Nothing has that name."""
 
@@ -170,6 +181,16 @@ def problem_response(
     return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
 
 
+def _allowed_methods(request: Request) -> list[str]:
+    return [
+        method
+        for method in _METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.router.routes
+        )
+    ]
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Map exceptions to answers. What is unexpected is caught in `app.middleware`."""
 
@@ -188,7 +209,10 @@ def install_error_handlers(app: FastAPI) -> None:
         detail = str(error.detail)
         if error.status_code == HTTPStatus.NOT_FOUND:
             detail = f"no route {request.method} {request.url.path}; see /docs for all of them"
-        return problem_response(error.status_code, "http", detail, headers=dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(_allowed_methods(request))  # the error knows those of one route only
+        return problem_response(error.status_code, "http", detail, headers=headers)
 
     async def parameter_error(_request: Request, error: Any) -> Response:
         broken = [FieldError(f"/{one['loc'][-1]}", one["msg"]) for one in error.errors()]

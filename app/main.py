@@ -5,16 +5,19 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 
 from app.draining import Draining
 from app.errors import install_error_handlers
 from app.interpreter import quick_to_answer
+from app.keys import keys_of
 from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
+from app.policy import policy_of
 from app.resources import open_resources
 from app.routes import catalog, entities, explorer, health, ingest, rerank
-from app.security import KeyGate
+from app.security import Gate
 from app.server import RECEIVE_TIMEOUT
 from app.settings import Settings
 
@@ -22,7 +25,7 @@ from app.settings import Settings
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The ASGI application; settings come from the environment when none are given."""
     settings = settings or Settings()
-    metrics = Metrics()
+    metrics = Metrics(policy_of(settings), settings.metrics_dir)
     draining = Draining(settings.drain_ms / 1000)
 
     @asynccontextmanager
@@ -43,8 +46,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     for module in (rerank, ingest, catalog, entities, health, explorer):
         app.include_router(module.router)
-    app.add_middleware(KeyGate, keys=settings.api_keys)
-    app.add_middleware(AroundRequests, metrics=metrics, draining=draining)
+    app.add_middleware(Gate, keys=keys_of(settings.api_keys), origins=settings.cors_origins)
+    if settings.cors_origins:  # outside the keys: a browser asks without one first
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("x-request-id", "retry-after"),
+        )
+    app.add_middleware(AroundRequests, metrics=metrics, draining=draining, log_requests=settings.access_log)
     install_error_handlers(app)
-    described.install(app)
+    described.install(app, settings)
     return app

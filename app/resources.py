@@ -23,6 +23,7 @@ from app.retention import Retention
 from app.settings import Settings
 from app.store import open_store
 from app.store.base import Store
+from app.vitals import told_vitals
 from warp_core import Policy
 
 THREADS = 2
@@ -95,6 +96,7 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         await keeper.restore()
         await follower.start()
         keeper.start()
+        await stack.enter_async_context(told_vitals(metrics, index, follower))
         lookups = Lookups(store, index, follower, look_s, settings.lookup_timeout_ms / 1000)
         threads = ThreadPoolExecutor(THREADS, "beside")
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)

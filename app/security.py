@@ -1,14 +1,15 @@
-"""Who may call: bearer keys, when there are any."""
+"""Who may call, and what; and where the service may listen."""
 
 import hmac
-from collections.abc import Sequence
-from hashlib import sha256
+from collections.abc import Collection, Sequence
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.errors import UnauthorizedError, problem_response
+from app.errors import ForbiddenError, ServiceError, UnauthorizedError, problem_response
+from app.keys import Key, Right, digest_of
 from app.settings import Settings
 from warp_core import InvalidInputError
 
@@ -16,32 +17,67 @@ OPEN_PATHS = ("/livez", "/readyz", "/metrics", "/docs", "/openapi.json", "/")
 """Probes, metrics, documentation and the explorer page need no key; the page's own calls do."""
 OPEN_FOLDERS = ("/explorer/", "/static-offline-docs/")
 
+_READING_POSTS = ("/rerank", "/search")
 
-class KeyGate:
-    """ASGI middleware that lets only holders of a key pass; without keys it lets everybody pass."""
 
-    def __init__(self, app: ASGIApp, keys: Sequence[str]) -> None:
+class Gate:
+    """ASGI middleware that lets only holders of a key with the right pass.
+
+    Without keys it lets everybody pass but the pages of other sites: a browser would carry those past the firewall.
+
+    Parameters
+    ----------
+    origins : sites whose pages may call, as `https://host`; or `*`.
+    """
+
+    def __init__(self, app: ASGIApp, keys: Sequence[Key], origins: Collection[str]) -> None:
         self._app = app
-        self._keys = [_digest(key) for key in keys]
+        self._check = self._check_key if keys else self._check_origin
+        self._keys = keys
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._keys and not _is_open(scope["path"]):
-            scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
-            digest = _digest(key.strip())
-            matches = [hmac.compare_digest(digest, known) for known in self._keys]  # all, in equal time
-            if scheme.lower() != "bearer" or not any(matches):
-                error = UnauthorizedError("a known bearer key is needed")
+        if scope["type"] == "http" and not is_open(scope["path"]):
+            try:
+                self._check(scope)
+            except ServiceError as error:
                 await problem_response(error.status, error.kind, error.detail, (), error.headers)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
+    def _check_key(self, scope: Scope) -> None:
+        authorization = b"".join(value for name, value in scope["headers"] if name == b"authorization")
+        scheme, _, key = authorization.partition(b" ")
+        digest = digest_of(key.strip())
+        matching = [known for known in self._keys if hmac.compare_digest(digest, known.digest)]  # all, in equal time
+        if scheme.lower() != b"bearer" or not matching:
+            raise UnauthorizedError("a known bearer key is needed")
+        needed = needed_right(scope["method"], scope["path"])
+        if not any(needed in known.rights for known in matching):
+            raise ForbiddenError(f"this key lacks the right {needed!r}")
 
-def _is_open(path: str) -> bool:
+    def _check_origin(self, scope: Scope) -> None:
+        origin = next((value for name, value in scope["headers"] if name == b"origin"), None)
+        if origin is None:
+            return
+        site = origin.decode("latin-1")
+        own = Headers(scope=scope).get("host", "")
+        if site not in self._origins and "*" not in self._origins and urlsplit(site).netloc != own:
+            raise ForbiddenError("pages of other sites may not call; the setting cors_origins names those that may")
+
+
+def needed_right(method: str, path: str) -> Right:
+    """The right that a request needs; what is not known to need less needs `admin`."""
+    if method in ("GET", "HEAD") or (method == "POST" and path.rstrip("/").endswith(_READING_POSTS)):
+        return "read"
+    if (method, path) == ("POST", "/ingest") or (method == "DELETE" and path.startswith("/documents/")):
+        return "ingest"
+    return "admin"
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no key."""
     return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
-
-
-def _digest(key: str) -> bytes:
-    return sha256(key.encode(errors="surrogateescape")).digest()
 
 
 def check_exposure(settings: Settings) -> None:

@@ -5,18 +5,17 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.keys import hashed_entries
 from app.store.base import Ack
-
-LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class Settings(BaseSettings):
     """Each is a `WARP_` variable: `WARP_PORT=9000`."""
 
-    model_config = SettingsConfigDict(env_prefix="WARP_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="WARP_", frozen=True, hide_input_in_errors=True)
 
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8765, ge=0, le=65535, description="port to listen on")
@@ -24,10 +23,17 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="least severe line to log"
     )
+    log_format: Literal["text", "json"] = Field(default="text", description="how a line of the log is written")
+    access_log: bool = Field(default=False, description="log a line for each request, at level info")
     api_keys: tuple[str, ...] = Field(
-        default=(), description='bearer keys, as a JSON list: ["key"]; none: no authentication'
+        default=(),
+        description='bearer keys, as a JSON list: ["KEY", "read+ingest:sha256:DIGEST"]; none: no authentication',
     )
     insecure: bool = Field(default=False, description="listen on a public address although there are no keys")
+    cors_origins: tuple[str, ...] = Field(
+        default=(),
+        description='sites whose pages may call, as a JSON list: ["https://example.org"]; "*": all',
+    )
 
     data_dir: Path = Field(default=Path(".warp"), description="where the embedded store and the index are kept")
     store: str | None = Field(
@@ -57,6 +63,10 @@ class Settings(BaseSettings):
     )
     snapshot_changes: int = Field(default=10_000, ge=1, description="the index is saved after so many changes")
     snapshot_interval_s: float = Field(default=300.0, gt=0, description="or after this time, if there was one, in s")
+
+    metrics_dir: Path | None = Field(
+        default=None, description="where workers add up their metrics; left out: a temporary folder of each `serve`"
+    )
 
     max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="largest body (or NDJSON line), in bytes")
     max_candidates: int = Field(default=2000, ge=1, le=30_000, description="most candidates in a request")
@@ -97,6 +107,11 @@ class Settings(BaseSettings):
     nearest_entity: float = Field(
         default=0.45, ge=0, le=1, description="least similarity of a question to the entity it does not name; 1: never"
     )
+
+    @field_validator("api_keys")
+    @classmethod
+    def _without_keys(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        return hashed_entries(entries)
 
     def export(self) -> None:
         """Set the environment so that processes started from here get these settings."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from app.settings import Settings
 from warp_core import InvalidInputError
@@ -30,4 +31,6 @@ def settings_with(**given: Any) -> Settings:
     except ValidationError as error:
         wrong = error.errors()[0]
         name = str(wrong["loc"][0]) if wrong["loc"] else "settings"
-        raise InvalidInputError(name, wrong["msg"]) from error
+        raise InvalidInputError(name, wrong["msg"].removeprefix("Value error, ")) from error
+    except SettingsError as error:  # a list that is no JSON
+        raise InvalidInputError("settings", str(error)) from error

@@ -1,8 +1,13 @@
 """`serve` and `settings`."""
 
 import asyncio
+import contextlib
+import re
 import signal
 import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +19,7 @@ from app import demo as demo_corpus
 from app.cli.documents import load
 from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import open_encoder
+from app.logs import log_config
 from app.policy import policy_of
 from app.resources import store_of
 from app.security import check_exposure
@@ -25,6 +31,9 @@ GRACE_S = 2
 
 _QUESTION = """curl -s {url}/search -H 'content-type: application/json' \\
   -d '{{"collection": "drugs", "query": "What do patients think about birth control?", "k": 10}}'"""
+
+_PASSWORD = re.compile(r"(?<=://).*@")
+"""User and password in a URL."""
 
 
 def serve(
@@ -54,17 +63,30 @@ def serve(
         messages.print(hint, highlight=False, soft_wrap=True)
     settings.export()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when all is answered
-    uvicorn.run(
-        "app.main:create_app",
-        factory=True,
-        http=TimedProtocol,
-        timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        log_level=settings.log_level,
-        access_log=False,
-    )
+    with _metrics_folder(settings):
+        uvicorn.run(
+            "app.main:create_app",
+            factory=True,
+            http=TimedProtocol,
+            timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            log_config=log_config(settings),
+            log_level=settings.log_level,
+            access_log=False,
+        )
+
+
+@contextlib.contextmanager
+def _metrics_folder(settings: Settings) -> Iterator[None]:
+    """Give the workers of this service a folder of their own, when there are several and no folder is set."""
+    if settings.workers == 1 or settings.metrics_dir:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="warp-metrics-") as folder:
+        Settings(metrics_dir=Path(folder)).export()
+        yield
 
 
 async def _check(settings: Settings) -> None:
@@ -97,6 +119,6 @@ def settings() -> None:
     present = settings_with()
     for name, field in Settings.model_fields.items():
         value = getattr(present, name)
-        shown = f"{len(value)} set" if name == "api_keys" else "" if value is None else str(value)
+        shown = f"{len(value)} set" if name == "api_keys" else "" if value is None else _PASSWORD.sub("", str(value))
         table.add_row(f"WARP_{name.upper()}", shown, field.description)
     Console().print(table, highlight=False)

@@ -29,6 +29,9 @@ register_url_convertor("name", _Name())
 
 CollectionName = Annotated[str, Query(description="The collection.", min_length=1)]
 
+_MOST_DIGITS = 20
+"""Of a length; what is longer is over every limit already."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -68,7 +71,7 @@ async def read_body(request: Request, limit: int, hold: Callable[[int], None] = 
     """
     check_media_type(request, "application/json")
     declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
+    if declared.isascii() and declared.isdigit() and int(declared[:_MOST_DIGITS]) > limit:
         raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
     body = bytearray()
     async for chunk in received(request):

@@ -17,7 +17,7 @@ _MEDIA_TYPES = {
 }
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
-    "form-action 'none'"
+    "form-action 'none'; frame-ancestors 'none'"
 )
 _FILES = {name: (_PAGE / name).read_bytes() for name in _MEDIA_TYPES}
 
@@ -35,5 +35,5 @@ async def part(name: str) -> Response:
 
 
 def _file(name: str) -> Response:
-    headers = {"content-security-policy": _POLICY, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
+    headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}
     return Response(_FILES[name], media_type=_MEDIA_TYPES[name], headers=headers)

@@ -1,15 +1,18 @@
 """Liveness, readiness and the Prometheus scrape; none of them needs a key."""
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from fastapi.responses import PlainTextResponse
 
 from app.errors import StoreUnavailableError
 from app.openapi import described
 from app.resources import Resources
 from app.routes.exchange import reply, resources_of
 from app.schemas import Health
+from app.vitals import tell
 
 router = APIRouter(tags=["operations"])
+
+_PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @router.get("/livez", openapi_extra=described.route(Health))
@@ -18,7 +21,7 @@ async def livez() -> Response:
     return reply(Health("ok", {}))
 
 
-@router.get("/readyz", openapi_extra=described.route(Health))
+@router.get("/readyz", openapi_extra=described.route(Health, others={503: ("Not ready.", Health)}))
 async def readyz(request: Request) -> Response:
     """The store answers, the index has caught up and the encoder is warm (both before the first request); and the
     process is not about to end.
@@ -38,13 +41,12 @@ async def readyz(request: Request) -> Response:
     return response
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """All metrics, in Prometheus' text format."""
     resources = resources_of(request)
-    resources.metrics.index_documents.set(len(resources.index))
-    resources.metrics.store_up.set(await _store_answers(resources))
-    return Response(generate_latest(resources.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    tell(resources.metrics, resources.index, resources.follower)
+    return Response(resources.metrics.text(), media_type=_PROMETHEUS_TEXT)
 
 
 async def _store_answers(resources: Resources) -> bool:

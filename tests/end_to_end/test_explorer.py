@@ -275,3 +275,10 @@ def test_a_key_is_asked_for_and_kept_for_the_tab(page: Page, tmp_path: Path) -> 
         expect(page.get_by_label("API key")).to_be_hidden()
         page.reload()
         expect(page.get_by_role("figure")).to_have_count(3)
+
+
+def test_the_documentation_page_works_under_its_policy(page: Page, console: list[str], service_url: str) -> None:
+    page.goto(f"{service_url}/docs")
+    expect(page.get_by_role("button", name="POST /rerank Rerank")).to_be_visible()
+    expect(page.get_by_role("button", name="Authorize")).to_be_visible()
+    assert console == []

@@ -1,0 +1,1 @@
+"""Hostile input, by the thousand, in the process of the tests."""
