@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
-from app.index import Index
+from app.index.local import LocalIndex
 from app.store.base import Change, Drift, Store
 from app.store.redis import recounting
 from tests.conftest import Cluster, Redis, bins_of, counted, put, walk
@@ -84,7 +84,7 @@ async def test_a_document_that_cannot_be_read_is_named_keeps_nobody_from_the_oth
             StoreUnavailableError, match=r"'bad' in collection 'c' cannot be read|UNREADABLE the stored document bad"
         ):
             await refused
-    index = Index()
+    index = LocalIndex()
     follower = Follower(store, index, NEVER_S)
     await follower.catch_up()
     assert sorted(members(index["c"])) == sorted(neighbours)

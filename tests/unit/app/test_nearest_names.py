@@ -12,7 +12,7 @@ import pytest
 from app import entities
 from app.encoder import Encoder
 from app.entities import NearestNames
-from app.index import CollectionIndex
+from app.index.collection import LocalCollection
 from app.store.base import Vector
 from tests.indexes import entry, index_of
 
@@ -30,7 +30,7 @@ class Plane:
         return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
 
 
-def index(*names: str) -> CollectionIndex:
+def index(*names: str) -> LocalCollection:
     return index_of(entry(name, bins={name: 3}) for name in names)
 
 
@@ -46,7 +46,7 @@ Ask = Callable[..., Any]
 def ask(model: Plane) -> Ask:
     """Asks within one loop, and closes what it opened."""
 
-    async def asked(*questions: tuple[str, CollectionIndex], least: float = 0.5) -> list[tuple[str | None, str]]:
+    async def asked(*questions: tuple[str, LocalCollection], least: float = 0.5) -> list[tuple[str | None, str]]:
         async for names in opened(model):
             model.texts.clear()
             answers = [await names.nearest(query, "c", known, least) for query, known in questions]
