@@ -6,6 +6,7 @@ They come from the index, or from the tail of the ranking, when the caller sent 
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -49,19 +50,11 @@ class FromIndex:
     without: Collection[str]
 
     async def held(self, bins: Sequence[int], limit: int) -> Pool:
-        signs = np.sign(_from_middle(self.scale)).astype(int) + 1
-        queries = {b: self.queries[signs[b] if len(self.queries) > 1 else 0] for b in bins}
+        signs = _signs(self.scale)
+        queries = {b: self.queries[signs[b] + 1 if len(self.queries) > 1 else 0] for b in bins}
         found = await self.index.held(self.entity, queries, limit, self.without)
-        scores, n = [one.score for one in found], len(found)
-        return Pool(
-            [one.id for one in found],
-            [None] * n,
-            list(scores),
-            scores,
-            [one.bin for one in found],
-            [True] * n,
-            [None] * n,
-        )
+        n = len(found.ids)
+        return Pool([*found.ids], [None] * n, [*found.scores], found.scores, found.bins, [True] * n, [None] * n)
 
 
 @dataclass(frozen=True)
@@ -90,13 +83,12 @@ async def pole_vectors(encoder: Encoder | None, queries: PoleQueries, entity: st
 
 async def entity_gated(source: Source, scale: OpinionScale, k: int) -> Pool:
     """Up to 5 k documents, the most extreme opinions first, then by relevance."""
-    extremity = np.abs(_from_middle(scale))
     found = Pool([], [], [], [], [], [], [])
-    for level in np.unique(extremity)[::-1]:
+    for bins in _levels(scale):
         wanted = GATED_BUDGET * k - len(found)
         if not wanted:
             break
-        held = await source.held(np.flatnonzero(extremity == level).tolist(), wanted)
+        held = await source.held(bins, wanted)
         order = sorted(range(len(held)), key=lambda i: -held.relevance[i])
         found = found.joined(held.take(order[:wanted]))
     return found
@@ -126,6 +118,20 @@ def _below(given: Sequence[float], scores: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         placed: FloatArray = np.maximum(low - below, -_LARGEST)
     return placed
+
+
+@lru_cache(maxsize=256)
+def _signs(scale: OpinionScale) -> list[int]:
+    """Of each bin: on which side of the middle of the scale it lies."""
+    signs: list[int] = np.sign(_from_middle(scale)).astype(int).tolist()
+    return signs
+
+
+@lru_cache(maxsize=256)
+def _levels(scale: OpinionScale) -> list[list[int]]:
+    """Bins by their distance from the middle of the scale, the most extreme first; those of one distance together."""
+    extremity = np.abs(_from_middle(scale))
+    return [np.flatnonzero(extremity == level).tolist() for level in np.unique(extremity)[::-1]]
 
 
 def _from_middle(scale: OpinionScale) -> FloatArray:
