@@ -45,6 +45,12 @@ class Metrics:
         self.documents = self._counter("warp_documents", "Documents by what became of them.", "outcome")
         self.degraded = self._counter("warp_degraded", "Answers without all that they need.", "reason")
         self.index_documents = Gauge("warp_index_documents", "Documents in the index.", registry=self.registry)
+        self.index_lag_events = Gauge(
+            "warp_index_lag_events", "Changes that the last look at the store found.", registry=self.registry
+        )
+        self.index_lag_seconds = Gauge(
+            "warp_index_lag_seconds", "Since the index was last known to be in step.", registry=self.registry
+        )
         self.store_up = Gauge("warp_store_up", "Whether the store answered last time.", registry=self.registry)
         for variant, expansion in product(USUAL_VARIANTS, EXPANSIONS):
             self.rerank_seconds.labels(variant, expansion)

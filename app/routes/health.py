@@ -39,6 +39,8 @@ async def metrics(request: Request) -> Response:
     """All metrics, in Prometheus' text format."""
     resources = resources_of(request)
     resources.metrics.index_documents.set(len(resources.index))
+    resources.metrics.index_lag_events.set(resources.follower.lag.events)
+    resources.metrics.index_lag_seconds.set(resources.follower.lag.seconds)
     resources.metrics.store_up.set(await _store_answers(resources))
     return Response(generate_latest(resources.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
