@@ -39,7 +39,8 @@ async def fill(directory: Path, n: int) -> None:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         changes = []
         for i, vector in enumerate(vectors, start):
-            held = zip(rng.choice(ENTITIES, OPINIONS, replace=False).tolist(), rng.integers(0, 7, OPINIONS).tolist())
+            entities = rng.choice(ENTITIES, OPINIONS, replace=False).tolist()
+            held = zip(entities, rng.integers(0, 7, OPINIONS).tolist(), strict=True)
             content = Document("text", [Opinion(f"entity {entity}", b) for entity, b in held])
             changes.append(Change(f"document-{i}", content, msgspec.json.encode(content), vector))
         await store.apply("default", changes, VectorSpace(DIMENSION, None))
@@ -81,7 +82,8 @@ def measure(directory: Path, n: int) -> None:
             before = found
             time.sleep(5)
             found = [sizes(pid) for pid in workers_of(service.pid, n)]
-            if len(found) == n and before and abs(sum(p for _, p in found) - sum(p for _, p in before)) < 2:
+            saved = (directory / "index" / "current").exists()  # until then it is at work on a snapshot
+            if saved and len(found) == n and before and abs(sum(p for _, p in found) - sum(p for _, p in before)) < 2:
                 break
         rss, pss = [round(r) for r, _ in found], sum(p for _, p in found)
         print(f"| {n} | {ready_s:.1f} | {', '.join(map(str, rss))} | {pss:.0f} |", flush=True)
