@@ -6,6 +6,7 @@ They come from the index, or from the tail of the ranking, when the caller sent 
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -68,15 +69,15 @@ class FromIndex:
         return self.question is not None or self.poles.size > 0
 
     async def held(self, bins: Sequence[int], limit: int) -> Pool:
-        signs = np.sign(_from_middle(self.scale)).astype(int) + 1
+        signs = _signs(self.scale)
         by_question = self.question if self.question is not None and not self.poles.size else None
-        queries = {b: self.poles[signs[b]] if by_question is None else by_question for b in bins}
+        queries = {b: self.poles[signs[b] + 1] if by_question is None else by_question for b in bins}
         found = await self.index.held(self.entity, queries, limit, self.without)
-        ids, scores, n = [one.id for one in found], [one.score for one in found], len(found)
+        scores, n = found.scores, len(found.ids)
         if self.question is not None and by_question is None:
-            vectors = await self.index.vectors(ids)
-            scores = [float(vectors[name] @ self.question) if name in vectors else 0.0 for name in ids]
-        return Pool([*ids], [None] * n, [*scores], scores, [one.bin for one in found], [True] * n, [None] * n)
+            vectors = await self.index.vectors(found.ids)
+            scores = [float(vectors[name] @ self.question) if name in vectors else 0.0 for name in found.ids]
+        return Pool([*found.ids], [None] * n, [*scores], scores, found.bins, [True] * n, [None] * n)
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,12 @@ async def entity_gated(source: Source, scale: OpinionScale, k: int, policy: Poli
     """
     budget = GATED_BUDGET * k if policy.n2 is None else policy.n2
     tau = policy.tau if source.compares else None
-    extremity = np.abs(_from_middle(scale))
     found = NOTHING
-    for level in np.unique(extremity)[::-1]:
+    for bins in _levels(scale):
         wanted = budget - len(found)
         if wanted <= 0:
             break
-        held = await source.held(np.flatnonzero(extremity == level).tolist(), wanted)
+        held = await source.held(bins, wanted)
         near = [i for i, relevance in enumerate(held.relevance) if tau is None or relevance >= tau]
         found = found.joined(held.take(sorted(near, key=lambda i: -held.relevance[i])[:wanted]))
     return found
@@ -174,6 +174,20 @@ def _below(given: Sequence[float], scores: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         placed: FloatArray = np.maximum(low - below, -_LARGEST)
     return placed
+
+
+@lru_cache(maxsize=256)
+def _signs(scale: OpinionScale) -> list[int]:
+    """Of each bin: on which side of the middle of the scale it lies."""
+    signs: list[int] = np.sign(_from_middle(scale)).astype(int).tolist()
+    return signs
+
+
+@lru_cache(maxsize=256)
+def _levels(scale: OpinionScale) -> list[list[int]]:
+    """Bins by their distance from the middle of the scale, the most extreme first; those of one distance together."""
+    extremity = np.abs(_from_middle(scale))
+    return [np.flatnonzero(extremity == level).tolist() for level in np.unique(extremity)[::-1]]
 
 
 def _from_middle(scale: OpinionScale) -> FloatArray:

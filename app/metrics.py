@@ -88,6 +88,7 @@ class Metrics:
         self.abandoned = Counter("warp_abandoned_total", "Requests whose client left first.")
         self.index_documents = Gauge("warp_index_documents", "Documents in the index.", max)
         self.index_lag_events = Gauge("warp_index_lag_events", "Changes that the last look at the store found.", max)
+        self.index_lag_seconds = Gauge("warp_index_lag_seconds", "Since the index was last known in step.", max)
         self.store_up = Gauge("warp_store_up", "Whether the store answered last time.", min)
         self.resident_bytes = Gauge("process_resident_memory_bytes", "Memory of all processes.", sum)
         self.open_fds = Gauge("process_open_fds", "File descriptors of all processes.", sum)

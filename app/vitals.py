@@ -41,6 +41,7 @@ def tell(metrics: Metrics, index: Index, follower: Follower) -> None:
     """Set the gauges to what is true now."""
     metrics.index_documents.set(len(index))
     metrics.index_lag_events.set(follower.lag.events)
+    metrics.index_lag_seconds.set(follower.lag.seconds)
     metrics.store_up.set(follower.caught_up)
     with contextlib.suppress(OSError):
         metrics.resident_bytes.set(int((_PROCESS / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))

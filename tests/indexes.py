@@ -48,5 +48,5 @@ def members(index: LocalCollection, entity: str = "room") -> dict[str, int]:
     """Document -> bin of those that hold an opinion on the entity."""
     rows, bins = index.members(entity)
     found = index.view().held(rows, bins, dict.fromkeys(bins.tolist(), NO_QUERY), EVERYTHING, ())
-    assert len({one.id for one in found}) == len(found) == len(rows)
-    return {one.id: one.bin for one in found}
+    assert len(set(found.ids)) == len(found.ids) == len(rows)
+    return dict(zip(found.ids, found.bins, strict=True))

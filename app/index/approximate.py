@@ -89,7 +89,7 @@ def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Ro
     """
     lists = np.arange(len(segment.centroids))
     similar = inner_products(segment.centroids, lists, query)
-    order = np.argsort(-similar, kind="stable")
+    order = np.argsort(-similar)
     sizes = np.cumsum(np.diff(segment.list_ends)[order])
     scores, rows = np.zeros(0, np.float32), np.zeros(0, np.int64)
     done = 0

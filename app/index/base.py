@@ -1,7 +1,8 @@
 """The index's seam: what the use cases ask of one collection."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from app.store.base import Vector
 
@@ -12,12 +13,13 @@ Hit = tuple[str, float]
 """A document and its similarity to the query."""
 
 
-class Held(NamedTuple):
-    """A document that holds an opinion on an entity: its id, the opinion's bin, its similarity to that bin's query."""
+@dataclass(frozen=True)
+class Held:
+    """Documents that hold an opinion on an entity, in columns: id, bin, similarity to the query of the bin."""
 
-    id: str
-    bin: int
-    score: float
+    ids: list[str]
+    bins: list[int]
+    scores: list[float]
 
 
 class CollectionIndex(Protocol):
@@ -42,13 +44,11 @@ class CollectionIndex(Protocol):
         every replica.
         """
 
-    async def held(
-        self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]
-    ) -> list[Held]:
+    async def held(self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]) -> Held:
         """For each bin that has a query, the documents on the entity in that bin that are nearest to the query.
 
-        Up to `limit` a bin, best first, exact at any size; those in `without` are left out. The similarity to a query
-        of another dimension (0 where there is no encoder) is 0.
+        Bin after bin, up to `limit` a bin, best first, exact at any size; those in `without` are left out. The
+        similarity to a query of another dimension (0 where there is no encoder) is 0.
         """
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:

@@ -59,8 +59,8 @@ class View:
 
     def changes(self, collection: str) -> Iterator[IndexEntry]:
         """What leads from the segment to this view, one entry a document that is another by now."""
-        for row in np.flatnonzero((self.died > 0) & (self.died <= self.deaths)).tolist():
-            yield IndexEntry(collection, self.segment.id(row), False, False, {}, None)
+        for name in self.segment.ids(np.flatnonzero((self.died > 0) & (self.died <= self.deaths))):
+            yield IndexEntry(collection, name, False, False, {}, None)
         for row in (
             self.living(np.arange(len(self.segment), len(self.segment) + self.size)) - len(self.segment)
         ).tolist():
@@ -83,24 +83,26 @@ class View:
             np.concatenate([scores, self._scores(fresh, query)]), np.concatenate([rows, fresh]), k
         )
         order = self._ranked(scores, rows)[:k]
-        return [(self._id(row), score) for row, score in zip(rows[order].tolist(), scores[order].tolist(), strict=True)]
+        return list(zip(self._ids(rows[order]), scores[order].tolist(), strict=True))
 
     def held(
         self, rows: Rows, bins: Numbers, queries: Mapping[int, Vector], limit: int, without: Collection[str]
-    ) -> list[Held]:
+    ) -> Held:
         """See `CollectionIndex.held`; rows and bins are those of the entity's opinions."""
-        found = []
+        found = Held([], [], [])
         for b, query in queries.items():
             own = rows[bins == b]
             scores, own = approximate.best(self._scores(own, query), own, limit + len(without))
-            taken = 0
-            for position in self._ranked(scores, own).tolist():
-                if taken == limit:
-                    break
-                name = self._id(int(own[position]))
-                if name not in without:
-                    found.append(Held(name, b, float(scores[position])))
-                    taken += 1
+            order = self._ranked(scores, own)
+            upto, taken = 0, 0
+            while taken < limit and upto < len(order):
+                part = order[upto : upto + limit - taken]
+                named = zip(self._ids(own[part]), scores[part].tolist(), strict=True)
+                more = [one for one in named if one[0] not in without]
+                found.ids.extend(name for name, _ in more)
+                found.scores.extend(score for _, score in more)
+                upto, taken = upto + len(part), taken + len(more)
+            found.bins.extend([b] * taken)
         return found
 
     def living(self, rows: Rows) -> Rows:
@@ -126,7 +128,7 @@ class View:
 
     def _ranked(self, scores: Scores, rows: Rows) -> NDArray[np.intp]:
         """Positions by score; equals by the hash of the id, which is the same in every process."""
-        order = np.argsort(-scores, kind="stable")
+        order = np.argsort(-scores)
         ordered = scores[order]
         if (ordered[1:] == ordered[:-1]).any():
             old = rows < len(self.segment)
@@ -136,9 +138,14 @@ class View:
             order = np.lexsort((hashes, -scores))
         return order
 
-    def _id(self, row: int) -> str:
+    def _ids(self, rows: Rows) -> list[str]:
         n = len(self.segment)
-        return self.segment.id(row) if row < n else self.ids[row - n]
+        old = rows < n
+        ids = self.segment.ids(rows[old])
+        if len(ids) == len(rows):
+            return ids
+        following = iter(ids)
+        return [next(following) if row < n else self.ids[row - n] for row in rows.tolist()]
 
 
 class LocalCollection:
@@ -261,9 +268,7 @@ class LocalCollection:
             return view.search(query, k)
         return await asyncio.to_thread(view.search, query, k)
 
-    async def held(
-        self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]
-    ) -> list[Held]:
+    async def held(self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]) -> Held:
         view, (rows, bins) = self.view(), self.members(entity)
         if len(rows) <= AT_ONCE:
             return view.held(rows, bins, queries, limit, without)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.index.products import Rows
-from app.index.ragged import Bytes, Ends, ends_of, packed, unpacked
+from app.index.ragged import Bytes, Ends, ends_of, gathered, packed, unpacked
 from app.store.base import Vector
 
 Hashes = NDArray[np.uint64]
@@ -88,9 +88,9 @@ class Segment:
                 return int(row)
         return -1
 
-    def id(self, row: int) -> str:
-        """Id of a row."""
-        return self._id_bytes(row).decode()
+    def ids(self, rows: Rows) -> list[str]:
+        """Ids of rows."""
+        return unpacked(*gathered(self.id_bytes, self.id_ends, rows))
 
     def _id_bytes(self, row: int) -> bytes:
         return self.id_bytes[self.id_ends[row] : self.id_ends[row + 1]].tobytes()

@@ -78,7 +78,7 @@ class Snapshots:
         self._store = store if keeps_vectors else f"{store} without vectors"
         self._keeps_vectors = keeps_vectors
         self._approximate_from = approximate_from
-        self._seen = b""
+        self._seen: bytes | None = None
         """`current` as this process last read or wrote it."""
         self._marks: WeakKeyDictionary[Segment, FileMark] = WeakKeyDictionary()
         """The files of the segments that this process has mapped."""
@@ -91,8 +91,11 @@ class Snapshots:
         SnapshotError : it is damaged, or of another store or format.
         """
         for attempt in range(1, ATTEMPTS + 1):
-            raw = self._read_current()
-            if not raw:
+            try:
+                raw = self._read_current()
+            except OSError as error:
+                raise SnapshotError(str(error)) from error
+            if raw is None:
                 return None
             try:
                 loaded = self._loaded(raw)
@@ -195,11 +198,11 @@ class Snapshots:
         self._marks[segment] = mark
         return segment
 
-    def _read_current(self) -> bytes:
+    def _read_current(self) -> bytes | None:
         try:
             return (self.directory / "current").read_bytes()
         except FileNotFoundError:
-            return b""
+            return None
 
     def _remove_all_but(self, names: set[str]) -> None:
         for path in self.directory.iterdir():
@@ -209,11 +212,11 @@ class Snapshots:
 
 def _encoded(snapshot: Snapshot) -> bytes:
     content = msgspec.json.encode(snapshot)
-    return b"%08x\n%s\n" % (crc32(content), content)
+    return b"%08x\n%s" % (crc32(content), content)
 
 
 def _decoded(raw: bytes) -> Snapshot:
-    checksum, _, content = raw.rstrip(b"\n").partition(b"\n")
+    checksum, _, content = raw.partition(b"\n")
     if checksum != b"%08x" % crc32(content):
         raise DamagedFileError("current has another checksum than when it was written")
     return msgspec.json.decode(content, type=Snapshot)

@@ -95,3 +95,24 @@ async def test_a_reset_that_the_store_breaks_off_goes_on_where_it_was():
     assert members(index["c"]) == {"a": 0}
     await follower.catch_up()
     assert (store.cursors[2:], members(index["c"])) == (["1", "1"], {"b": 0, "c": 0})
+
+
+async def test_the_lag_is_what_the_last_look_found_and_since_when_there_was_nothing_more_to_find():
+    _, store, follower = followed(
+        page("1", {"a": 0, "b": 0}, more=True), page("2", {"c": 0}), page("3", {}), page("4", {"d": 0}, more=True), DOWN
+    )
+    assert (follower.lag.events, follower.lag.seconds) == (0, float("inf"))
+    await follower.catch_up()
+    first = follower.lag.step_s
+    assert follower.lag.events == 3
+    assert 0 <= follower.lag.seconds < float("inf")
+    await follower.catch_up()
+    second = follower.lag.step_s
+    assert first is not None
+    assert second is not None
+    assert (follower.lag.events, second > first) == (0, True)
+    with pytest.raises(StoreUnavailableError):
+        await follower.catch_up()
+    assert (follower.lag.events, follower.lag.step_s) == (1, second)
+    assert follower.followed == 4
+    assert len(store.cursors) == 5

@@ -5,7 +5,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from app.index.base import MAX_RESULTS, Hit
+from app.index.base import MAX_RESULTS, Held, Hit
 from app.index.collection import SEAL_ROWS, LocalCollection
 from app.index.local import LocalIndex
 from app.index.merging import merged
@@ -89,7 +89,7 @@ async def test_queries_of_another_dimension_find_nothing_and_are_similar_to_noth
     index = told([entry("east", EAST, {"room": 1})], seal)
     query = np.ones(dimension, np.float32)
     assert await index.search(query, 2) == []
-    assert await index.held("room", {1: query}, 9, ()) == [("east", 1, 0.0)]
+    assert await index.held("room", {1: query}, 9, ()) == Held(["east"], [1], [0.0])
 
 
 async def test_the_held_of_a_bin_are_its_nearest_to_the_query_of_the_bin_without_those_left_out(seal: bool):
@@ -104,12 +104,17 @@ async def test_the_held_of_a_bin_are_its_nearest_to_the_query_of_the_bin_without
         seal,
     )
     query = np.array([0.8, 0.6], np.float32)
-    near = [("east", 0, pytest.approx(0.8)), ("north", 0, pytest.approx(0.6)), ("west", 0, pytest.approx(-0.8))]
-    assert await index.held("room", {0: query}, 9, ()) == near
-    assert await index.held("room", {0: query}, 2, {"east", "nobody"}) == near[1:]
-    assert await index.held("room", {0: query}, 1, {"north"}) == near[:1]
-    assert await index.held("room", {6: -NORTH, 0: NORTH, 3: NORTH}, 1, ()) == [("up", 6, -1.0), ("north", 0, 1.0)]
-    assert await index.held("nothing", {0: query}, 9, ()) == []
+    near = ["east", "north", "west"], [0.8, 0.6, -0.8]
+    for limit, without, kept in ((9, set(), slice(3)), (2, {"east", "nobody"}, slice(1, 3)), (1, {"north"}, slice(1))):
+        found = await index.held("room", {0: query}, limit, without)
+        assert (found.ids, found.bins, found.scores) == (
+            near[0][kept],
+            [0] * len(found.ids),
+            pytest.approx(near[1][kept]),
+        )
+    found = await index.held("room", {6: -NORTH, 0: NORTH, 3: NORTH}, 1, ())
+    assert found == Held(["up", "north"], [6, 0], [-1.0, 1.0])
+    assert await index.held("nothing", {0: query}, 9, ()) == Held([], [], [])
 
 
 async def test_vectors_are_the_latest_of_those_that_are_here(seal: bool):
@@ -131,7 +136,7 @@ async def test_equals_come_in_one_order_however_they_were_put_and_sealed(k: int)
                 index = sealed(index) if i == seal_after else index
                 index.put(entry(name, EAST, {"room": 1}))
             held = await index.held("room", {1: EAST}, k, ())
-            orders.add((tuple(search(index, EAST, k)), tuple((one.id, one.score) for one in held)))
+            orders.add((tuple(search(index, EAST, k)), tuple(zip(held.ids, held.scores, strict=True))))
     ((found, held),) = orders
     assert found == held
     assert len(found) == k
@@ -226,7 +231,7 @@ async def test_what_takes_long_is_searched_in_another_thread_as_it_was_when_aske
         index.put(entry(f"d{i}", WEST, {"room": 2}))
     hits, held = await asyncio.gather(*asked)
     assert {score for _, score in hits} == {1.0}
-    assert [one.score for one in held] == [1.0] * 9
+    assert held.scores == [1.0] * 9
 
 
 def test_collections_are_indexed_apart():
