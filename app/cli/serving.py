@@ -19,6 +19,8 @@ from app.security import check_exposure
 from app.server import TimedProtocol
 from app.settings import Settings
 
+WORKER_START_S = 60
+"""How long a worker may be silent, above all when it starts and reads all documents, before another takes its place."""
 GRACE_S = 2
 """Beyond the longest that a request may take, before what is still under way at the end is given up."""
 
@@ -57,6 +59,7 @@ def serve(
         "app.main:create_app",
         factory=True,
         http=TimedProtocol,
+        timeout_worker_healthcheck=WORKER_START_S,
         timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
         host=settings.host,
         port=settings.port,
