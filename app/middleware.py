@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.draining import Draining
-from app.errors import problem_response
+from app.errors import OverloadedError, problem_response
 from app.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -60,3 +60,18 @@ class AroundRequests:
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
             self._metrics.request_seconds.labels(route, status).observe(perf_counter() - begin)
+
+
+class Refusal:
+    """ASGI application in place of a route of ours: says that there is no room, and reads no body."""
+
+    def __init__(self, path: str, metrics: Metrics) -> None:
+        self.path = path
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = self
+        self._metrics.shed.inc()
+        error = OverloadedError("too many requests are waiting already")
+        response = problem_response(error.status, error.kind, error.detail, (), error.headers)
+        await response(scope, receive, send)

@@ -16,7 +16,7 @@ from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import open_encoder
 from app.resources import policy_of, store_of
 from app.security import check_exposure
-from app.server import TimedProtocol
+from app.server import GuardedProtocol
 from app.settings import Settings
 
 WORKER_START_S = 60
@@ -58,7 +58,7 @@ def serve(
     uvicorn.run(
         "app.main:create_app",
         factory=True,
-        http=TimedProtocol,
+        http=GuardedProtocol,
         timeout_worker_healthcheck=WORKER_START_S,
         timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
         host=settings.host,
