@@ -53,9 +53,8 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     population = _checked(request, resources)
     candidates = checked_candidates(request, resources.settings.max_candidates)
     with watch.stage("labels"):
-        entity, source = await _entity(request, resources)
         ids = [c.id for c in candidates if c.id is not None]
-        found = await resources.lookups.lookup(request.collection, entity, ids, population.facets)
+        found, source = await _found(request, resources, ids, population)
     with watch.stage("encode"):
         scores, query_vector = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
@@ -86,15 +85,12 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         raise InvalidRequestError.at(
             "/query", "this service has no encoder (setting WARP_ENCODER), so it cannot search"
         )
-    with watch.stage("labels"):
-        entity, source = await _entity(request, resources)
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
         hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
     with watch.stage("labels"):
-        names = [name for name, _ in hits]
-        found = await resources.lookups.lookup(request.collection, entity, names, population.facets)
+        found, source = await _found(request, resources, [name for name, _ in hits], population)
     lookup = found.lookup
     if lookup.space and lookup.space != VectorSpace(encoder.dimension, lookup.space.encoder and encoder.name):
         raise InvalidRequestError.at(
@@ -133,14 +129,22 @@ def _checked(request: Ask, resources: Resources) -> Population:
     return population_of(request.target or TargetInput())
 
 
-async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
-    """The entity in question, and where it came from."""
+async def _found(
+    request: Ask, resources: Resources, ids: Sequence[str], population: Population
+) -> tuple[Found, EntitySource]:
+    """What is known of the documents and of the entity in question, and where the entity came from."""
+    lookups, collection = resources.lookups, request.collection
     if request.entity is not None:
         with pointing_at("/entity"):
-            return entity_key("entity", request.entity), "request"
-    aliases = await resources.lookups.aliases(request.collection)
-    found = entity_in(request.query or "", resources.index[request.collection], aliases)
-    return found, "query" if found else "none"
+            entity = entity_key("entity", request.entity)
+        return await lookups.lookup(collection, entity, ids, population.facets), "request"
+    aliases = await lookups.aliases(collection)
+    while True:
+        named = entity_in(request.query or "", resources.index[collection], aliases)
+        found = await lookups.lookup(collection, named, ids, population.facets)
+        known, aliases = aliases, found.lookup.settings.aliases
+        if known is aliases or known == aliases:  # else names have changed since they were last read
+            return found, "query" if named else "none"
 
 
 class _Run:
