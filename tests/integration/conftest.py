@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
+from tests.integration.command_line import CommandLine
 
 REVIEWS = [
     ("r1", "the breakfast was wonderful and fresh", "Breakfast", 30),
@@ -37,3 +38,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         answer = opened.post("/ingest", json={"collection": "hotels", "documents": documents})
         assert answer.json()["created"] == len(REVIEWS)
         yield opened
+
+
+@pytest.fixture
+def warp_rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    """The command line on an embedded store of its own."""
+    return CommandLine(monkeypatch, capsys, f"sqlite:///{tmp_path / 'warp.db'}")
