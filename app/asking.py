@@ -8,6 +8,7 @@ from app.clock import Stopwatch
 from app.entities import entity_in
 from app.errors import pointing_at
 from app.labelling import Label, open_labeller
+from app.lookups import Found
 from app.names import entity_key
 from app.policy import policy_for
 from app.pool import unlabelled
@@ -18,14 +19,22 @@ from app.targets import Population
 from warp_core import Policy, TargetDistribution
 
 
-async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
-    """The entity in question, and where it came from."""
+async def _found(
+    request: Ask, resources: Resources, population: Population, ids: Sequence[str], labelled: Sequence[str]
+) -> tuple[Found, EntitySource]:
+    """What is known of the documents and of the entity in question, and where the entity came from."""
+    lookups, collection = resources.lookups, request.collection
     if request.entity is not None:
         with pointing_at("/entity"):
-            return entity_key("entity", request.entity), "request"
-    aliases = await resources.lookups.aliases(request.collection)
-    found = entity_in(request.query or "", resources.index[request.collection], aliases)
-    return found, "query" if found else "none"
+            entity = entity_key("entity", request.entity)
+        return await lookups.lookup(collection, entity, ids, population.facets, labelled), "request"
+    aliases = await lookups.aliases(collection)
+    while True:
+        named = entity_in(request.query or "", resources.index[collection], aliases)
+        found = await lookups.lookup(collection, named, ids, population.facets, labelled)
+        known, aliases = aliases, found.lookup.settings.aliases
+        if known is aliases or known == aliases:  # else names have changed since they were last read
+            return found, "query" if named else "none"
 
 
 @dataclass(frozen=True)
@@ -66,20 +75,21 @@ async def asked_of(
     labelled : those that do.
     """
     with watch.stage("labels"):
-        name, source = await _entity(request, resources)
-        found = await resources.lookups.lookup(request.collection, name, ids, population.facets, labelled)
+        found, source = await _found(request, resources, population, ids, labelled)
     own = found.lookup.settings.policy
     nearness = ""
-    if name is None:
+    if found.entity is None:
         least = resources.settings.nearest_entity if own.nearest_entity is None else own.nearest_entity
         index = resources.index[request.collection]
         with watch.stage("encode"):
             nearest = await resources.names.nearest(request.query or "", request.collection, index, least)
         nearness = nearest.reason
         if nearest.entity is not None:
-            name, source = nearest.entity, "nearest"
+            source = "nearest"
             with watch.stage("labels"):  # once more, since which labels and counts are wanted is known only now
-                found = await resources.lookups.lookup(request.collection, name, ids, population.facets, labelled)
+                found = await resources.lookups.lookup(
+                    request.collection, nearest.entity, ids, population.facets, labelled
+                )
     policy = policy_for(resources.policy, own)
     return Asked(found.entity, source, found.lookup, population, policy, nearness, found.outage)
 

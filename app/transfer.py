@@ -10,9 +10,23 @@ from collections.abc import AsyncIterator, Iterator
 from typing import BinaryIO
 
 import msgspec
+import numpy as np
 
 from app.errors import InvalidRequestError
-from app.store.base import CollectionSettings, ExternalTarget, Record, Store, VectorSpace
+from app.names import checked_name, entity_key
+from app.registry import checked_registry
+from app.schemas import MAX_ATTRIBUTES, MAX_OPINIONS
+from app.store.base import (
+    MAX_VERSION,
+    CollectionSettings,
+    Document,
+    ExternalTarget,
+    Record,
+    Store,
+    VectorSpace,
+)
+from app.store.facets import day_of
+from warp_core import InvalidInputError, TargetDistribution
 
 FORMAT = 1
 BATCH = 256
@@ -61,14 +75,14 @@ async def imported(store: Store, collection: str, lines: Iterator[bytes]) -> Asy
     before = await store.settings(collection)
     if before is not None and before != header.settings:
         raise InvalidRequestError.at("/collection", f"{collection!r} is there already, with other settings")
-    await store.put_settings(collection, header.settings)
-    batch: list[Record] = []
-    for number, line in enumerate(lines, 2):
-        try:
-            batch.append(_record(line))
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise InvalidRequestError.at("", f"line {number} is no document: {error}") from error
-        if len(batch) == BATCH:
+    records = _read_records(lines, header)
+    there, batch = await _read_before(store, collection, header, records)
+    if before is None:
+        await store.put_settings(collection, header.settings)
+    yield there
+    for record in records:
+        batch.append(record)
+        if len(batch) >= BATCH:
             yield await _store(store, collection, header, batch)
             batch = []
     yield await _store(store, collection, header, batch)
@@ -76,24 +90,103 @@ async def imported(store: Store, collection: str, lines: Iterator[bytes]) -> Asy
         await store.put_target(collection, entity, target)
 
 
+async def _read_before(
+    store: Store, collection: str, header: Header, records: Iterator[Record]
+) -> tuple[int, list[Record]]:
+    """How many documents an interrupted import has left there, and those before the last of them that it has not.
+
+    It goes in the order of the ids, and in the middle of one batch at most.
+    """
+    there, missing = 0, list[Record]()
+    for entity, target in (await store.targets(collection)).items():
+        if header.targets.get(entity) != target:
+            raise InvalidRequestError.at("/collection", f"holds another target for {entity!r} already")
+    async for stored in store.records(collection):
+        record = next(records, None)
+        while record and record.id != stored.id and len(missing) < BATCH:
+            missing.append(record)
+            record = next(records, None)
+        if record != stored:
+            raise InvalidRequestError.at("/collection", f"holds another {stored.id!r} already")
+        there += 1
+    return there, missing
+
+
 async def _store(store: Store, collection: str, header: Header, batch: list[Record]) -> int:
     changes = [record.change for record in batch]
-    space = header.space if any(change.vector is not None for change in changes) else None
-    outcomes = await store.apply(collection, changes, space, header.settings.positions)
+    outcomes = await store.apply(collection, changes, header.space, header.settings.positions)
     for record, outcome in zip(batch, outcomes, strict=True):
         if outcome in ("stale", "conflict"):
-            raise InvalidRequestError.at("/collection", f"holds another {record.id!r} already ({outcome})")
+            raise InvalidRequestError.at("/collection", f"has got another {record.id!r} meanwhile ({outcome})")
     return len(batch)
 
 
 def _read_header(lines: Iterator[bytes]) -> Header:
     try:
         header = _header(next(lines, b""))
-    except (msgspec.MsgspecError, ValueError) as error:
+        _check_header(header)
+    except (msgspec.MsgspecError, ValueError, InvalidRequestError) as error:
         raise InvalidRequestError.at("", f"the file does not begin as an export does: {error}") from error
     if header.format != FORMAT:
         raise InvalidRequestError.at("", f"the file is of format {header.format}, this version reads {FORMAT}")
     return header
+
+
+def _check_header(header: Header) -> None:
+    _ = header.settings.scale  # checked here
+    if checked_registry(header.settings.registry) != header.settings.registry:
+        raise InvalidInputError("registry", "its names must be keys, in order")
+    for entity, target in header.targets.items():
+        _check_key(entity)
+        TargetDistribution.of_weights(target.weights)
+        if len(target.weights) != len(target.positions):
+            raise InvalidInputError("targets", f"{len(target.positions)} weights are needed for {entity!r}")
+
+
+def _read_records(lines: Iterator[bytes], header: Header) -> Iterator[Record]:
+    """The records of the lines, checked as what an ingest brings is."""
+    for number, line in enumerate(lines, 2):
+        try:
+            record = _record(line)
+            _check(record, header)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise InvalidRequestError.at("", f"line {number} is no document of this collection: {error}") from error
+        yield record
+
+
+def _check(record: Record, header: Header) -> None:
+    checked_name("id", record.id)
+    if not 0 <= record.version <= MAX_VERSION:
+        raise InvalidInputError("version", f"must lie in 0 .. {MAX_VERSION}, got {record.version}")
+    dimension = header.space.dimension if header.space else 0
+    size = len(record.vector)
+    if size and not (size == 4 * dimension and np.isfinite(np.frombuffer(record.vector, np.float32)).all()):
+        raise InvalidInputError("vector", f"must hold {dimension} finite numbers of 4 bytes")
+    if record.content:
+        _check_content(record.content, header.settings.scale.n_bins)
+
+
+def _check_content(content: Document, n_bins: int) -> None:
+    entities = [opinion.entity for opinion in content.opinions]
+    for entity in entities:
+        _check_key(entity)
+    if len(set(entities)) < len(entities):
+        raise InvalidInputError("opinions", "must be on different entities")
+    for b in (content.bin, *(opinion.bin for opinion in content.opinions)):
+        if b is not None and not 0 <= b < n_bins:
+            raise InvalidInputError("bin", f"must lie in 0 .. {n_bins - 1}, got {b}")
+    for limit, held in ((MAX_OPINIONS, content.opinions), (MAX_ATTRIBUTES, content.attributes)):
+        if len(held) > limit:
+            raise InvalidInputError(
+                "opinions and attributes", f"at most {MAX_OPINIONS} and {MAX_ATTRIBUTES} are allowed"
+            )
+    if content.timestamp is not None:
+        day_of(content.timestamp)
+
+
+def _check_key(entity: str) -> None:
+    if entity_key("entity", entity) != entity:
+        raise InvalidInputError("entity", f"{entity!r} is no key; its key is {entity_key('entity', entity)!r}")
 
 
 def compressed(file: BinaryIO) -> gzip.GzipFile:

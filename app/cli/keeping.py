@@ -1,7 +1,9 @@
 """`verify`, `export` and `import`: looking after what is stored."""
 
 import asyncio
+import contextlib
 import gzip
+import zlib
 from pathlib import Path
 from typing import Annotated
 
@@ -70,8 +72,11 @@ async def _export(settings: Settings, collection: str, file: Path) -> int:
                 out.write(line + b"\n")
                 progress.advance(task)
         unfinished.replace(file)  # what has this name is always whole
+    except OSError as error:
+        raise InvalidRequestError.at("/file", f"{file} cannot be written: {error}") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
         await store.close()
     return int(progress.tasks[task].completed) - 1
 
@@ -97,7 +102,7 @@ async def _import(settings: Settings, collection: str, file: Path) -> int:
             task = progress.add_task(f"{file} -> {collection}", total=None)
             async for count in transfer.imported(store, collection, iter(lines)):
                 progress.advance(task, count)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InvalidRequestError.at("/file", f"{file} cannot be read to its end: {error}") from error
     finally:
         await store.close()

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
+from tests.integration.command_line import CommandLine
 
 REVIEWS = [
     ("r1", "the breakfast was wonderful and fresh", "Breakfast", 30),
@@ -48,3 +49,9 @@ def model_path() -> str:
         pytest.skip("the packaged model is missing: make test FULL=1")
     (config,) = Path(spec.origin).parent.rglob("modules.json")
     return str(config.parent)
+
+
+@pytest.fixture
+def warp_rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    """The command line on an embedded store of its own."""
+    return CommandLine(monkeypatch, capsys, f"sqlite:///{tmp_path / 'warp.db'}")

@@ -12,7 +12,6 @@ from app.store.base import Ack, CollectionSettings, VectorSpace
 from app.store.redis import layout
 from app.store.redis.layout import FixedSettings, Format, Keys, catalog_key, digest_of
 from app.store.redis.server import Command, Server
-from warp_core import InvalidInputError
 
 _log = logging.getLogger(__name__)
 
@@ -44,24 +43,28 @@ class Catalog:
     async def keys(self) -> Keys:
         """The store's keys, once the server is known to be fit for keeping counts."""
         if self._keys is None:
-            key = catalog_key(self._prefix)
-            new = layout.encode(Format(layout.FORMAT, self._partitions or layout.PARTITIONS))
-            older, _, raw = await self._server.together(
-                [("HGET", key, "partitions"), ("HSETNX", key, "store", new), ("HGET", key, "store")]
-            )
-            found = Format(1, int(older)) if older else layout.decode_format(raw)
+            self.ack, self.confirm = await self._acknowledgement()
+            found = await self._format()
             if found.format != layout.FORMAT:
                 raise StoreUnavailableError(
                     f"the store was written by another version: its format is {found.format}, this one's "
                     f"{layout.FORMAT}; export it with the version that wrote it, and import it under another prefix"
                 )
             if self._partitions not in (None, found.partitions):
-                raise InvalidInputError(
-                    "store_partitions", f"is {self._partitions}, and this store was made with {found.partitions}"
+                raise StoreUnavailableError(
+                    f"WARP_STORE_PARTITIONS is {self._partitions}, and this store was made with {found.partitions}"
                 )
-            self.ack, self.confirm = await self._acknowledgement()
             self._keys = Keys(self._prefix, found.partitions)
         return self._keys
+
+    async def _format(self) -> Format:
+        """What the store follows, since it was made, which may be now. One that is there may be full, or read only."""
+        key = catalog_key(self._prefix)
+        new = layout.encode(Format(layout.FORMAT, self._partitions or layout.PARTITIONS))
+        older, raw = await self._server.call("HMGET", key, "partitions", "store")
+        if raw is None and older is None:
+            _, raw = await self._server.together([("HSETNX", key, "store", new), ("HGET", key, "store")])
+        return Format(1, int(older)) if older else layout.decode_format(raw)
 
     async def _acknowledgement(self) -> tuple[Ack, Command | None]:
         servers = await self._server.info()
@@ -88,6 +91,7 @@ class Catalog:
 
     async def collections(self) -> list[str]:
         """Names of all collections, in order."""
+        await self.keys()
         fields = await self._server.call("HKEYS", catalog_key(self._prefix))
         return sorted(field[2:].decode() for field in fields if field.startswith(b"c:"))
 
@@ -113,6 +117,7 @@ class Catalog:
 
     async def fixed(self, collection: str) -> tuple[CollectionSettings | None, VectorSpace | None]:
         """The same, read now."""
+        await self.keys()
         return await self.understood(collection, await self._server.call(*self.reading(collection)))
 
     async def put(self, collection: str, settings: CollectionSettings) -> None:

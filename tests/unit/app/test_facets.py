@@ -48,23 +48,17 @@ def test_a_document_counts_in_all_opinions_on_its_day_and_once_for_each_attribut
 
 
 @pytest.mark.parametrize(
-    "entity", ["", "room", "p:room", "t:1:x", 'g:9:["a","1"]', ":", "1:", '"]', "\0", "é", "]", "0"]
-)
-@pytest.mark.parametrize(
     "facet",
     [
         ALL,
         of_day(date(1, 1, 1)),
         of_day(date(9999, 12, 31)),
-        *(
-            of_group(a, v)
-            for a in ("", "a", "1:", '"]', "é", "\0\n", "t:1:")
-            for v in ("", "b", ":", '"]x', "\U0001f600")
-        ),
+        *(of_group(a, v) for a in ("", "a", "1:", '"]', "é", "\0\n", "t:1:") for v in ("", ":", '"]x', "\U0001f600")),
     ],
 )
-def test_the_name_of_a_count_tells_facet_and_entity(facet: str, entity: str):
-    assert split((facet + entity).encode()) == (facet, entity)
+def test_the_name_of_a_count_tells_facet_and_entity(facet: str):
+    for entity in ("", "room", "p:room", "t:1:x", 'g:9:["a","1"]', ":", "1:", '"]', "\0", "é", "]", "0"):
+        assert split((facet + entity).encode()) == (facet, entity)
 
 
 def test_no_two_groups_are_written_alike():

