@@ -17,7 +17,7 @@ from pathlib import Path
 
 from app.errors import StoreUnavailableError
 from app.store import open_store
-from app.store.base import Cursor, IndexEntry, Store
+from app.store.base import CollectionSettings, Cursor, IndexEntry, Store
 from loadtest.reliability.checking import Findings, astray, check
 from loadtest.reliability.content import COLLECTION, ENTITIES, NUMBER_OF
 from loadtest.reliability.ledger import Batch, Gate, read
@@ -147,6 +147,9 @@ class Torture:
         nurseries : where the first writers come from, one each.
         """
         self._gate.set(Gate.WAIT)
+        store = open_store(self._url, PREFIX)
+        await store.put_settings(COLLECTION, CollectionSettings())
+        await store.close()
         for nursery in [*nurseries, *[_nursery()] * (self.writers - len(nurseries))]:
             self.start_writer(nursery)
         async with self.watching():
