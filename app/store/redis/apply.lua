@@ -140,7 +140,7 @@ end
 if seq ~= before then
     for name, row in pairs(counts) do
         for b = 1, bins do row[b] = string.format('%.0f', row[b]) end
-        put(name, table.concat(row, ','))
+        put(name, table.concat(row, ',', 1, bins)) -- a row of an earlier scale, of zeros, may have been longer
     end
     put('m', '[' .. string.format('%.0f', seq) .. ',"' .. chain .. '",' .. string.format('%.0f', documents) .. ']')
     put('s', rules)

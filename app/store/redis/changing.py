@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from app.errors import CollectionChangedError
@@ -36,7 +36,7 @@ async def apply(
     """
     keys = await catalog.keys()
     outcomes: list[Outcome] = ["absent"] * len(changes)
-    create = any(change.content for change in changes)
+    create = any(change.leaves_something for change in changes)
     settings = await catalog.fixed_for(collection, space, positions, create)
     if settings is None:
         return outcomes
@@ -46,6 +46,7 @@ async def apply(
     while todo:
         batches = _batches(changes, todo, keys, limits)
         behind: list[int] = []
+        done: set[int] = set()
         for (p, batch), answer in (await _send(server, catalog, keys, collection, settings, changes, batches)).items():
             if answer == b"LARGE":
                 limits[p] = len(batch) // 2
@@ -54,7 +55,8 @@ async def apply(
             else:
                 for i, outcome in zip(batch, answer, strict=True):
                     outcomes[i] = outcome.decode()
-                todo = [i for i in todo if i not in set(batch)]
+                done.update(batch)
+        todo = [i for i in todo if i not in done]
         if behind:
             refusals += 1
             before, settings = settings, await catalog.fixed_for(collection, space, positions, create)
@@ -99,17 +101,10 @@ async def claimed(
     return all(await server.run(_CLAIM, calls))
 
 
-async def relabel(
-    server: Server,
-    catalog: Catalog,
-    collection: str,
-    before: CollectionSettings,
-    after: CollectionSettings,
-) -> None:
-    """Store anew the documents with opinions that may count under another entity by now."""
-    moved = set(before.renamed(after))
-    if not moved:
-        return
+async def relabel(server: Server, catalog: Catalog, collection: str, entities: Collection[str] | None) -> None:
+    """Store anew the documents with opinions on any of those entities (None: on any at all), which may count under
+    another one by now.
+    """
     keys = await catalog.keys()
     for p in range(keys.partitions):
         key, at = keys.partition(collection, p), 0
@@ -118,7 +113,8 @@ async def relabel(
             holders = {
                 field[2:].decode(): record
                 for field, raw in found.items()
-                if (record := layout.decode_document(raw)).present and not moved.isdisjoint(record.bins)
+                if (record := layout.decode_document(raw)).present
+                and (entities is None or not record.bins.keys().isdisjoint(entities))
             }
             contents = await server.call("HMGET", key, *(f"c:{name}" for name in holders)) if holders else []
             changes = [
