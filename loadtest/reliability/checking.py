@@ -17,7 +17,10 @@ from loadtest.reliability.content import (
 )
 from loadtest.reliability.ledger import NEVER, Batch
 
-_NOT_APPLIED = ("not sent", "conflict")
+_NOT_APPLIED = ("not sent",)
+_OF_STORING = ("created", "updated", "unchanged", "stale", "done")
+_OF_DELETING = ("deleted", "absent", "stale", "not sent")
+"""What a writer can be told; no version has two contents, so none can be in conflict."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Findings:
     sent, acknowledged : changes, by document.
     refused : sendings that had no answer, or a refusal.
     lost : changes that were acknowledged, and are not there.
-    wrong : documents whose stored content is not that of their number, or whose number nobody sent.
-    conflicts : one version with two contents, of which there are none.
+    wrong : documents whose stored content is not that of their number, or whose number nobody sent; and answers that
+        cannot be.
     drift : counts that differ from our recount, or from the store's own.
     negatives : counts below zero.
     astray : documents that a follower from the beginning has otherwise than the store.
@@ -56,7 +59,6 @@ class Findings:
     refused: Counter[str] = field(default_factory=Counter)
     lost: list[Lost] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    conflicts: int = 0
     drift: list[str] = field(default_factory=list)
     negatives: int = 0
     astray: int = 0
@@ -64,7 +66,7 @@ class Findings:
     @property
     def exact(self) -> bool:
         """Whether all is as it must be; changes may be lost all the same."""
-        return not (self.wrong or self.conflicts or self.drift or self.negatives or self.astray)
+        return not (self.wrong or self.drift or self.negatives or self.astray)
 
 
 @dataclass
@@ -86,7 +88,10 @@ async def check(store: Store, batches: Sequence[Batch], since: float) -> Finding
     for batch in batches:
         findings.refused.update(batch.failures)
         findings.acknowledged += sum(outcome not in _NOT_APPLIED for outcome in batch.outcomes or ())
-        findings.conflicts += (batch.outcomes or []).count("conflict")
+        for sent, outcome in zip(batch.sent, batch.outcomes or (), strict=False):
+            stored = change_of(*sent).content is not None
+            if outcome not in (_OF_STORING if stored else _OF_DELETING):
+                findings.wrong.append(f"{name_of(sent[0])!r}: {sent[1]} was told to be {outcome}")
     records = {record.id: record async for record in store.records(COLLECTION)}
     contents: list[Document] = []
     pasts = _pasts(batches)

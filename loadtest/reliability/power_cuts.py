@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 from loadtest.reliability.checking import Findings
+from loadtest.reliability.nursery import Nursery
 from loadtest.reliability.powercut import Power
 from loadtest.reliability.result import Result, told
-from loadtest.reliability.torture import Nursery, Torture
+from loadtest.reliability.torture import Torture
 from tests.redis_server import RedisServer, packaged_valkey
 
 MAX_AGE_S = 2.0

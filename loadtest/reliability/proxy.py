@@ -78,31 +78,28 @@ class _Server:
             writer.close()
             return
         ends = (writer, up_writer)
-        await asyncio.gather(self._requests(reader, up_writer, ends), self._replies(up_reader, writer, ends))
+        await asyncio.gather(
+            self._pump(reader, up_writer, ends, asks=True), self._pump(up_reader, writer, ends, asks=False)
+        )
 
-    async def _requests(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: tuple[asyncio.StreamWriter, ...]
+    async def _pump(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        ends: tuple[asyncio.StreamWriter, asyncio.StreamWriter],
+        asks: bool,
     ) -> None:
-        def cuts(piece: bytes) -> bool:
-            if b"PSYNC" in piece:
-                self._replicas.add(ends[0])
-            return random.random() < self._faults.cut_request
-
-        await self._pump(reader, writer, ends, cuts)
-
-    async def _replies(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: tuple[asyncio.StreamWriter, ...]
-    ) -> None:
-        await self._pump(reader, writer, ends, lambda _: random.random() < self._faults.cut_reply)
-
-    async def _pump(self, reader, writer, ends, cuts) -> None:
+        """Pass on what comes from one side, until a side or a fault ends the connection."""
         try:
             while piece := await reader.read(_CHUNK):
-                if self._faults.delay_s:
-                    await asyncio.sleep(self._faults.delay_s)
-                if self._faults.black_hole or (self._faults.cut_replication and ends[0] in self._replicas):
+                faults = self._faults
+                if faults.delay_s:
+                    await asyncio.sleep(faults.delay_s)
+                if faults.black_hole or (faults.cut_replication and ends[0] in self._replicas):
                     continue
-                if cut := cuts(piece):
+                if asks and b"PSYNC" in piece:
+                    self._replicas.add(ends[0])
+                if cut := random.random() < (faults.cut_request if asks else faults.cut_reply):
                     piece = piece[: random.choice((0, random.randrange(len(piece))))]
                 writer.write(piece)
                 await writer.drain()

@@ -26,7 +26,7 @@ def told(findings: Findings, *also: str, may_lose: bool = False) -> Result:
         f"lost {len(findings.lost)}",
         f"drift {len(findings.drift)}",
         f"negatives {findings.negatives}",
-        f"wrong documents {len(findings.wrong) + findings.conflicts}",
+        f"wrong {len(findings.wrong)}",
         f"followers astray {findings.astray}",
     ]
     found = [*findings.drift[:3], *findings.wrong[:3], *([] if may_lose else map(str, findings.lost[:3]))]

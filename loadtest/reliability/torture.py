@@ -1,84 +1,28 @@
 """Writers, a follower and a watcher on one store, while something goes wrong; then the check."""
 
 import asyncio
-import atexit
 import contextlib
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import StoreUnavailableError
 from app.store import open_store
-from app.store.base import Cursor, IndexEntry, Store
+from app.store.base import CollectionSettings, Cursor, IndexEntry, Store
 from loadtest.reliability.checking import Findings, astray, check
 from loadtest.reliability.content import COLLECTION, ENTITIES, NUMBER_OF
 from loadtest.reliability.ledger import Batch, Gate, read
+from loadtest.reliability.nursery import Nursery, usual_nursery
 from loadtest.reliability.writer import Orders
 
-ROOT = Path(__file__).parents[2]
 PREFIX = "torture"
 WRITERS = 8
 WATCH_S = 0.5
 SETTLE_S = 20
-
-
-class Nursery:
-    """A process that has imported all that a writer needs, and forks writers.
-
-    Use as a context; when it ends, its writers must have ended.
-
-    Parameters
-    ----------
-    tree : where the service's packages are taken from.
-    environment : of the writers, besides our own.
-    """
-
-    def __init__(self, tree: Path = ROOT, environment: Mapping[str, str] | None = None) -> None:
-        path = {"PYTHONPATH": os.pathsep.join(map(str, (tree, ROOT)))}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "loadtest.reliability.writer"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **path, **(environment or {})},
-            cwd=tree,
-        )
-
-    def __enter__(self) -> "Nursery":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-
-    def start(self, orders: Orders) -> int:
-        """A writer's process id."""
-        return self._ask(asdict(orders))
-
-    def wait_for(self, writer: int) -> int:
-        """Its exit code."""
-        return self._ask(writer)
-
-    def _ask(self, what: object) -> int:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(json.dumps(what).encode() + b"\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-
-@cache
-def _nursery() -> Nursery:
-    """The one for all writers that need no other."""
-    nursery = Nursery()
-    atexit.register(nursery.__exit__)
-    return nursery
 
 
 @dataclass(frozen=True)
@@ -147,7 +91,10 @@ class Torture:
         nurseries : where the first writers come from, one each.
         """
         self._gate.set(Gate.WAIT)
-        for nursery in [*nurseries, *[_nursery()] * (self.writers - len(nurseries))]:
+        store = open_store(self._url, PREFIX)
+        await store.put_settings(COLLECTION, CollectionSettings())
+        await store.close()
+        for nursery in [*nurseries, *[usual_nursery()] * (self.writers - len(nurseries))]:
             self.start_writer(nursery)
         async with self.watching():
             await self.go_on()
@@ -172,7 +119,7 @@ class Torture:
             epoch=self._epoch,
             ack=self._ack,
         )
-        nursery = nursery or _nursery()
+        nursery = nursery or usual_nursery()
         self._running.append(Running(nursery, nursery.start(orders), orders.number, self._ledgers[-1]))
 
     def kill_writer(self) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import redis
 
+from loadtest.reliability.nursery import ROOT, Nursery
 from loadtest.reliability.places import Place, place
 from loadtest.reliability.result import Result, told
-from loadtest.reliability.torture import ROOT, WRITERS, Nursery, Torture
+from loadtest.reliability.torture import WRITERS, Torture
 
 SCRIPT = Path("app/store/redis/apply.lua")
 FLUSH_S = 0.5

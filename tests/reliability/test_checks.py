@@ -20,7 +20,8 @@ UNVERSIONED = next(document for document in STORED if not is_versioned(document)
 
 def batch(document: int, number: int, begun: float, ended: float = NEVER) -> Batch:
     """One document sent; acknowledged when it has an end."""
-    return Batch([(document, number)], begun, ["created"] if ended < NEVER else None, ended)
+    outcome = "created" if change_of(document, number).content else "deleted"
+    return Batch([(document, number)], begun, [outcome] if ended < NEVER else None, ended)
 
 
 def number_after(document: int, number: int) -> int:
@@ -76,6 +77,10 @@ async def test_what_was_never_acknowledged_is_not_lost(sent: Sent) -> None:
 
 async def test_what_was_found_lost_before_is_not_told_again(sent: Sent) -> None:
     assert (await sent.found(batch(VERSIONED, 8, 12, 13), since=20)).lost == []
+
+
+async def test_an_answer_that_cannot_be_is_wrong(sent: Sent) -> None:
+    assert (await sent.found(Batch([(VERSIONED, 7)], 12, ["absent"], 13))).wrong
 
 
 async def test_the_later_of_two_writes_without_a_version_is_the_one_that_must_be_there(sent: Sent) -> None:

@@ -68,6 +68,18 @@ def test_what_is_cut_within_the_request_is_not_done(server: RedisServer, proxy: 
         assert direct.llen("a") == 0
 
 
+def test_from_a_black_hole_comes_nothing_until_it_closes(server: RedisServer, proxy: Proxy) -> None:
+    with client(proxy.port) as link:
+        link.ping()
+        proxy.set(Faults(black_hole=True))
+        link.connection_pool.connection_kwargs["socket_timeout"] = 0.2
+        link.connection_pool.disconnect()
+        with pytest.raises(redis.TimeoutError):
+            link.ping()
+        proxy.set(Faults(delay_s=0.01))
+        assert link.ping()
+
+
 def test_a_replica_that_is_cut_off_misses_what_is_written_and_gets_it_when_the_link_heals(
     server: RedisServer, proxy: Proxy, tmp_path: Path
 ) -> None:
