@@ -115,7 +115,18 @@ def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[in
         return TargetDistribution.of_counts(domain, "domain", 0, 0.0)
     if domain_total == 0:
         return TargetDistribution.of_counts(own, "entity", n)
-    mixed = [c * domain_total + SMOOTHING * d for c, d in zip(own, domain, strict=True)]
+    return smoothed_target(own, domain)
+
+
+def smoothed_target(entity_counts: Sequence[int], domain_counts: Sequence[int]) -> TargetDistribution:
+    """The mixture alpha * P_entity + (1 - alpha) * P_domain, alpha = n / (n + 50), exact.
+
+    Parameters
+    ----------
+    entity_counts, domain_counts : whole numbers, length n_bins; there is at least one opinion in the domain.
+    """
+    n, domain_total = sum(entity_counts), sum(domain_counts)
+    mixed = [c * domain_total + SMOOTHING * d for c, d in zip(entity_counts, domain_counts, strict=True)]
     return TargetDistribution.of_counts(mixed, "smoothed", n, n / (n + SMOOTHING))
 
 
