@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import documents, questions, serving
+from app.cli import documents, evaluation, questions, serving
 from app.errors import InvalidRequestError, ServiceError
 from warp_core import InvalidInputError
 
@@ -20,6 +20,7 @@ COMMANDS = (
     questions.rerank,
     questions.search,
     documents.verify,
+    evaluation.evaluate,
     serving.settings,
 )
 for command in COMMANDS:

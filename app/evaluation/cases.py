@@ -120,12 +120,13 @@ class Answered(msgspec.Struct, frozen=True):
 
     Parameters
     ----------
-    lists : of every setting.
+    pool : the candidates by number, best first. lists : of every setting.
     curves : method -> W1 of its lists of 1, 2 .. k documents.
     wrong_targets, wrong_labels : by method (`Plan.of(DISTURBED)`), strength and sample. noise : by sample.
     cold_start : by estimator, sample size and sample.
     """
 
+    pool: list[int]
     lists: list[List]
     curves: dict[str, list[float]]
     wrong_targets: list[list[list[float]]] = []
@@ -137,12 +138,13 @@ class Answered(msgspec.Struct, frozen=True):
 def answer(plan: Plan, work: Work) -> Answered:
     """Choose all lists and try all disturbances."""
     case = work.case
+    pool = work.documents.tolist()
     settings = settings_of(plan.selectors, plan.ks, plan.sizes)
     lists = [_chosen(work, setting) for setting in settings]
     lists += [_asked(work, one) for one in work.asked]
     curves = {method: w1_curve(case, method, plan.k, plan.n).tolist() for method in plan.of(CURVES)}
     if not plan.disturb:
-        return Answered(lists, curves)
+        return Answered(pool, lists, curves)
     disturbed = plan.of(DISTURBED)
 
     def rng(experiment: int) -> np.random.Generator:
@@ -150,6 +152,7 @@ def answer(plan: Plan, work: Work) -> Answered:
 
     targets, labels, population = plan.target_samples, plan.label_samples, work.population
     return Answered(
+        pool,
         lists,
         curves,
         under_wrong_targets(case, disturbed, plan.k, targets, rng(1)).tolist(),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -14,14 +14,14 @@ from app.evaluation.rows import files_of, rows_of
 from app.evaluation.translation import drafts_of
 from app.names import entity_key
 from app.store.base import Opinion
-from warp_core import InvalidInputError, OpinionScale
+from warp_core import InvalidInputError, OpinionScale, TargetDistribution, target_distribution
 from warp_core.distributions import IntArray, bin_counts
 
 UNKNOWN = -1
 OTHER = "other"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """One labelling of a corpus.
 
@@ -29,20 +29,32 @@ class Labels:
     ----------
     opinions : entity -> document -> bin.
     documents : bin of each document as a whole, shape (n,); -1 where it is unknown.
+    scale : the axis of the bins.
     """
 
     opinions: Mapping[str, Mapping[int, int]]
     documents: IntArray
+    scale: OpinionScale
 
     @property
     def entities(self) -> list[str]:
         """The entities that opinions are held on."""
         return list(self.opinions)
 
-    def counts(self, entity: str, n_bins: int) -> list[int]:
+    def counts(self, entity: str) -> list[int]:
         """Opinions on an entity in each bin, length n_bins."""
-        counted: list[int] = bin_counts(list(self.opinions.get(entity, {}).values()), n_bins).tolist()
+        counted: list[int] = bin_counts(list(self.opinions.get(entity, {}).values()), self.scale.n_bins).tolist()
         return counted
+
+    @cached_property
+    def domain(self) -> list[int]:
+        """Opinions on all entities together in each bin, length n_bins."""
+        summed: list[int] = np.sum([self.counts(entity) for entity in self.opinions], axis=0, dtype=int).tolist()
+        return summed
+
+    def target(self, entity: str) -> TargetDistribution:
+        """What a list about the entity is to look like, by the service's rule."""
+        return target_distribution(self.counts(entity), self.domain)
 
     @lru_cache(maxsize=256)  # noqa: B019 - the few labellings of a run live as long as it does
     def on(self, entity: str) -> tuple[IntArray, IntArray]:
@@ -54,12 +66,6 @@ class Labels:
         held = self.opinions.get(entity, {})
         own[list(held)] = list(held.values())
         return own, np.where(own >= 0, own, self.documents)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ def read_corpus(path: Path, layout: Layout, scale: OpinionScale) -> Corpus:
         ids=list(ids),
         texts=texts,
         names=names,
-        human=Labels(opinions, documents) if opinions or (documents >= 0).any() else None,
+        human=Labels(opinions, documents, scale) if opinions or (documents >= 0).any() else None,
         attributes=_columns(attributes, layout),
         details=details,
         embeddings=embeddings if len(embeddings) == len(ids) else None,

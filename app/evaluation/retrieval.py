@@ -24,7 +24,7 @@ from app.resources import Resources, open_resources
 from app.schemas import SearchRequest
 from app.settings import Settings
 from app.store.base import CollectionSettings, PoleQueries, Vector
-from warp_core import InvalidInputError, OpinionScale
+from warp_core import InvalidInputError
 from warp_core.distributions import FloatArray, IntArray
 
 
@@ -59,7 +59,6 @@ async def load(
     corpus: Corpus,
     labels: Labels,
     vectors: Vector,
-    scale: OpinionScale,
     poles: PoleQueries,
     advance: Callable[[], object],
 ) -> None:
@@ -69,6 +68,7 @@ async def load(
     ------
     InvalidInputError : a document is refused.
     """
+    scale = labels.scale
     await resources.store.put_settings(collection, CollectionSettings(scale.positions, scale.stars, poles))
     held: list[list[dict[str, object]]] = [[] for _ in corpus.ids]
     for entity, opinions in labels.opinions.items():

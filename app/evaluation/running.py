@@ -1,6 +1,7 @@
 """The whole evaluation, top to bottom: corpus -> vectors and labels -> questions -> pools -> lists."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +25,7 @@ from app.evaluation.retrieval import Retrieved, load, retrieve, service
 from app.labelling import vader
 from app.settings import Settings
 from app.store.base import Vector
-from warp_core import CandidatePool, InvalidInputError, OpinionScale, target_distribution
-from warp_core.distributions import IntArray
+from warp_core import CandidatePool, InvalidInputError, OpinionScale
 from warp_core.evaluation.disagreement import MIN_COUNT, MIN_ENTROPY, MIN_MINORITY, Disagreement, disagreement, disputed
 from warp_core.evaluation.experiment import Case
 from warp_core.evaluation.robustness import Population
@@ -93,7 +93,7 @@ async def evaluate(
     encoder: Encoder,
     settings: Settings,
     cache: Cache,
-    jobs: int,
+    workers: Executor,
     progress: Progress,
 ) -> Findings:
     """Run everything that is not in the cache yet.
@@ -103,7 +103,7 @@ async def evaluate(
     InvalidInputError : the corpus has no entity to ask about, or none of the labels that are asked for.
     """
     vectors = await _vectors(corpus, encoder, cache, progress)
-    labels = _labellings(corpus, layout, scale, cache, jobs, progress)
+    labels = _labellings(corpus, layout, scale, cache, workers, progress)
     main = choice.labels or (layout.labels if layout.labels in labels else "text")
     if main not in labels:
         raise InvalidInputError("labels", f"the corpus holds no {main} labels")
@@ -113,7 +113,7 @@ async def evaluate(
     async with service(settings, encoder, plan.n) as resources:
         for name in sorted(labels, key=lambda one: one != main):
             advance = progress.stage(f"index, {name} labels", len(corpus))
-            await load(resources, name, corpus, labels[name], vectors, scale, layout.pole_queries, advance)
+            await load(resources, name, corpus, labels[name], vectors, layout.pole_queries, advance)
             numbers = {document: number for number, document in enumerate(corpus.ids)}
             advance = progress.stage(f"retrieve, {name} labels", len(questions))
             retrieved = []
@@ -123,15 +123,14 @@ async def evaluate(
                 )
                 advance()
             own_plan = replace(plan, disturb=plan.disturb and name == main)
-            domain = np.sum([labels[name].counts(entity, scale.n_bins) for entity in labels[name].entities], axis=0)
             work = [
-                _work(corpus, labels[name], domain, vectors, scale, question, found, plan.seed, stream)
+                _work(corpus, labels[name], vectors, question, found, plan.seed, stream)
                 for stream, (question, found) in enumerate(zip(questions, retrieved, strict=True))
             ]
             code = code_of(warp_core, app)
             keyed = [(_key(own_plan, one, code), one) for one in work]
             advance = progress.stage(f"choose, {name} labels", len(work))
-            answers[name] = done(keyed, partial(answer, own_plan), Answered, cache, jobs, advance)
+            answers[name] = done(keyed, partial(answer, own_plan), Answered, cache, workers, advance)
     return Findings(corpus, layout, scale, methods, plan, entities, questions, main, labels, answers)
 
 
@@ -162,7 +161,7 @@ async def _vectors(corpus: Corpus, encoder: Encoder, cache: Cache, progress: Pro
 
 
 def _labellings(
-    corpus: Corpus, layout: Layout, scale: OpinionScale, cache: Cache, jobs: int, progress: Progress
+    corpus: Corpus, layout: Layout, scale: OpinionScale, cache: Cache, workers: Executor, progress: Progress
 ) -> dict[LabelName, Labels]:
     """What people say, where they say it, and what the text says."""
     by_mention = layout.entities_from == "mentions"
@@ -181,7 +180,7 @@ def _labellings(
     keyed = [(digest_of("text labels", code, task), task) for task in tasks]
     labelled = [
         one
-        for chunk in done(keyed, text_labels.label, list[text_labels.Labelled], cache, jobs, advance)
+        for chunk in done(keyed, text_labels.label, list[text_labels.Labelled], cache, workers, advance)
         for one in chunk
     ]
     text: dict[str, dict[int, int]] = {}
@@ -193,18 +192,18 @@ def _labellings(
         # What people say of a document as a whole is the nearest thing to a label of theirs on what it mentions.
         documents = corpus.human.documents
         found["human"] = Labels(
-            {e: {i: int(documents[i]) for i in own if documents[i] >= 0} for e, own in text.items()}, documents
+            {e: {i: int(documents[i]) for i in own if documents[i] >= 0} for e, own in text.items()}, documents, scale
         )
     elif corpus.human and corpus.human.opinions:
         found["human"] = corpus.human
-    found["text"] = Labels(text, np.array([scale.nearest_bin(one.whole) for one in labelled], np.intp))
+    found["text"] = Labels(text, np.array([scale.nearest_bin(one.whole) for one in labelled], np.intp), scale)
     return found
 
 
 def _asked_about(
     corpus: Corpus, layout: Layout, scale: OpinionScale, labels: Labels, choice: Choice
 ) -> tuple[dict[str, Disagreement], list[Question]]:
-    counts = {entity: labels.counts(entity, scale.n_bins) for entity in labels.entities}
+    counts = {entity: labels.counts(entity) for entity in labels.entities}
     if choice.queries is not None:
         questions = from_file(choice.queries, labels.entities)
         return {q.entity: disagreement(counts[q.entity], scale) for q in questions}, questions
@@ -228,9 +227,7 @@ def _asked_about(
 def _work(
     corpus: Corpus,
     labels: Labels,
-    domain: IntArray,
     vectors: Vector,
-    scale: OpinionScale,
     question: Question,
     found: Retrieved,
     seed: int,
@@ -243,17 +240,17 @@ def _work(
         found.relevance,
         shown[documents],
         own[documents] >= 0,
-        scale,
+        labels.scale,
         embeddings=vectors[documents],
         tokens=[-(-len(text) // CHARACTERS_A_TOKEN) for text in texts],
         texts=texts,
     )
-    entity = np.array(labels.counts(question.entity, scale.n_bins))
+    others = [total - n for total, n in zip(labels.domain, labels.counts(question.entity), strict=True)]
     about = np.flatnonzero(own >= 0)
     members = np.where(own[documents] >= 0, np.searchsorted(about, documents), UNKNOWN)
     return Work(
-        Case(pool, target_distribution(entity.tolist(), domain.tolist()), question.text, seed),
-        Population(own[about], members, (domain - entity).tolist()),
+        Case(pool, labels.target(question.entity), question.text, seed),
+        Population(own[about], members, others),
         documents,
         found.asked,
         shown,
