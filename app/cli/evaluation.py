@@ -30,6 +30,8 @@ from app.evaluation.running import evaluate as run
 from warp_core import SENTIMENT_INTENSITY, InvalidInputError
 from warp_core.evaluation.disagreement import MIN_COUNT, MIN_ENTROPY, MIN_MINORITY
 
+_SHOWN = {"method", "W1", "matched W1", "EM", "reduction", "p", "stars"}
+"""Columns of the main table that fit a terminal."""
 _PACKAGES = {"matplotlib": "plots", "vaderSentiment": "labels from the text"}
 
 
@@ -147,7 +149,9 @@ class _Bars:
 def _show(findings: Findings, console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     for column in MAIN_COLUMNS:
-        table.add_column(column.name, justify="left" if column.kind == "text" else "right", no_wrap=True)
+        if column.name in _SHOWN:
+            table.add_column(column.name, justify="left" if column.kind == "text" else "right", no_wrap=True)
     for row in main_rows(Outcomes(findings, findings.main)):
-        table.add_row(*(shown(cell, column.kind) for cell, column in zip(row, MAIN_COLUMNS, strict=True)))
+        cells = zip(row, MAIN_COLUMNS, strict=True)
+        table.add_row(*(shown(cell, column.kind) for cell, column in cells if column.name in _SHOWN))
     console.print(table)

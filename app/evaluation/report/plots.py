@@ -90,7 +90,7 @@ def _bars(axes: Axes, plot: Bars) -> None:
         at = [label + position * thickness for label in range(len(plot.labels))]
         axes.barh(at, values, thickness, label=name)
     axes.set_yticks([label + 0.4 - thickness / 2 for label in range(len(plot.labels))], plot.labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(plot.labels) - 0.1, -0.5)  # the first on top
     axes.grid(visible=False, axis="y")
     if len(plot.series) > 1:
         axes.legend(fontsize=7, frameon=False)
