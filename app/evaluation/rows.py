@@ -1,8 +1,8 @@
 """Files -> rows: JSON Lines, CSV and TSV, plain or gzipped."""
 
+import codecs
 import csv
 import gzip
-import io
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -77,7 +77,7 @@ def _lines(path: Path, file: Any) -> Iterator[tuple[str, Row]]:
 
 def _cells(path: Path, file: Any, delimiter: str) -> Iterator[tuple[str, Row]]:
     csv.field_size_limit(LARGEST_CELL)
-    reader = csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""), delimiter=delimiter)
+    reader = csv.DictReader(codecs.iterdecode(file, "utf-8-sig"), delimiter=delimiter)
     for row in reader:
         if None in row:
             raise InvalidInputError("corpus", f"{path.name}:{reader.line_num}: more cells than columns")
