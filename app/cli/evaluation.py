@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
@@ -55,9 +56,13 @@ def evaluate(
         Literal["human", "text"] | None, typer.Option(help="Which labels the main tables go by; left out: people's.")
     ] = None,
     entities: Annotated[int, typer.Option(min=1, help="Entities at most, the most disputed first.")] = 10,
-    min_entropy: Annotated[float, typer.Option(help="Least entropy of an entity's opinions, bits.")] = MIN_ENTROPY,
-    min_minority: Annotated[float, typer.Option(help="Least share of its smaller side.")] = MIN_MINORITY,
-    min_count: Annotated[int, typer.Option(help="Fewest opinions on it.")] = MIN_COUNT,
+    min_entropy: Annotated[
+        float, typer.Option(min=0, max=1.58, help="Least entropy of an entity's opinions, bits.")
+    ] = MIN_ENTROPY,
+    min_minority: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Least share of its smaller side.")
+    ] = MIN_MINORITY,
+    min_count: Annotated[int, typer.Option(min=1, help="Fewest opinions on it.")] = MIN_COUNT,
     target_samples: Annotated[int, typer.Option(min=1, help="Disturbed targets a question and strength.")] = 30,
     label_samples: Annotated[int, typer.Option(min=1, help="Repetitions of the other disturbances.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Of whatever is random.")] = 0,
@@ -77,36 +82,28 @@ def evaluate(
     for package, purpose in _PACKAGES.items():
         if find_spec(package) is None:
             raise InvalidInputError("evaluate", f"{purpose} need the extra 'evaluate' ({package} is not installed)")
+    compared = methods_of(_listed(methods))
+    ks, sizes = (tuple(sorted(set(_numbers(name, given)))) for name, given in (("k", k), ("pool_size", pool_size)))
+    plan = Plan(compared.selectors, ks, sizes, seed, True, target_samples, label_samples)
+    if plan.k > plan.n:
+        raise InvalidInputError("k", f"must be at most the largest pool size, {plan.n}, got {plan.k}")
     settings = settings_with(data_dir=data_dir, encoder=encoder)
     opened = open_encoder(settings.encoder, settings.encoder_threads)
     if opened is None:
         raise InvalidInputError("encoder", "is needed to retrieve: --encoder wordllama, or WARP_ENCODER")
-    compared = methods_of(_listed(methods))
-    plan = Plan(
-        compared.selectors,
-        tuple(sorted(set(_numbers("k", k)))),
-        tuple(sorted(set(_numbers("pool_size", pool_size)))),
-        seed,
-        True,
-        target_samples,
-        label_samples,
-    )
-    if plan.k > plan.n:
-        raise InvalidInputError("k", f"must be at most the largest pool size, {plan.n}, got {plan.k}")
     scale = SENTIMENT_INTENSITY
-    shape = load_layout(layout or ("table" if _is_table(corpus) else "neutral"))
-    documents = read_corpus(corpus, shape, scale)
     choice = Choice(entities, min_entropy, min_minority, min_count, queries, labels)
     messages = Console(stderr=True)
     finished = Cache(cache or settings.data_dir / "evaluation")
-    with worker_processes(jobs or os.cpu_count() or 1) as workers, _Bars(messages) as bars:
+    with closing(opened), worker_processes(jobs or os.cpu_count() or 1) as workers, _Bars(messages) as bars:
+        shape = load_layout(layout or ("table" if _is_table(corpus) else "neutral"))
+        documents = read_corpus(corpus, shape, scale)
         findings = asyncio.run(
             run(documents, shape, scale, compared, choice, plan, opened, settings, finished, workers, bars)
         )
         advance = bars.stage("report", 1)
         files = write(findings, out)
         advance()
-    opened.close()
     _show(findings, Console())
     messages.print(f"{len(files)} files in {out}; open {out / 'report.html'}", highlight=False, soft_wrap=True)
 

@@ -102,13 +102,13 @@ async def evaluate(
     ------
     InvalidInputError : the corpus has no entity to ask about, or none of the labels that are asked for.
     """
-    vectors = await _vectors(corpus, encoder, cache, progress)
     labels = _labellings(corpus, layout, scale, cache, workers, progress)
     main = choice.labels or (layout.labels if layout.labels in labels else "text")
     if main not in labels:
         raise InvalidInputError("labels", f"the corpus holds no {main} labels")
-    corpus = replace(corpus, names={**mention_names(layout), **corpus.names})
+    corpus = replace(corpus, names={**corpus.names, **mention_names(layout)})
     entities, questions = _asked_about(corpus, layout, scale, labels[main], choice)
+    vectors = await _vectors(corpus, encoder, cache, progress)
     answers: dict[LabelName, Sequence[Answered]] = {}
     async with service(settings, encoder, plan.n) as resources:
         for name in sorted(labels, key=lambda one: one != main):

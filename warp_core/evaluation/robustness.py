@@ -78,7 +78,10 @@ def under_wrong_labels(
             everyone = mislabelled(population.bins, rate, n_bins, rng)
             bins = mislabelled(pool.bins, rate, n_bins, rng)
             bins[own] = everyone[population.members[own]]
-            target = own_target(bin_counts(everyone, n_bins).tolist())
+            counts = bin_counts(everyone, n_bins).tolist()
+            target = target_distribution(
+                counts, [n + other for n, other in zip(counts, population.domain, strict=True)]
+            )
             disturbed = _with(pool, pool.relevance, bins)
             for m, method in enumerate(methods):
                 found[m, r, s] = _w1(case, method, k, target, disturbed)

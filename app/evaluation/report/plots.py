@@ -1,8 +1,6 @@
 """Plots by matplotlib (the extra `evaluate`), without a date or a random id: the same data gives the same bytes."""
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
@@ -27,25 +25,8 @@ _WIDTH, _HEIGHT = 7.5, 4.0
 _DPI = 120
 
 
-def svg(plot: Plot) -> str:
-    """The plot as an SVG element."""
-    out = io.StringIO()
-    with _drawn(plot) as figure:
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
-
-
-def png(plot: Plot) -> bytes:
-    """The plot as a PNG file."""
-    out = io.BytesIO()
-    with _drawn(plot) as figure:
-        figure.savefig(out, format="png", dpi=_DPI, metadata={"Software": None})
-    return out.getvalue()
-
-
-@contextmanager
-def _drawn(plot: Plot) -> Iterator[Figure]:
+def drawn(plot: Plot) -> tuple[str, bytes]:
+    """The plot as an SVG element, and as a PNG file."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH, _height(plot)))
         axes = figure.add_subplot()
@@ -58,7 +39,13 @@ def _drawn(plot: Plot) -> Iterator[Figure]:
                 _dots(axes, plot)
         axes.set_title(plot.title, loc="left", fontsize=10)
         axes.set_xlabel(plot.x)
-        yield figure
+        figure.draw_without_rendering()  # places everything, once
+        figure.set_layout_engine("none")
+        text, image = io.StringIO(), io.BytesIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(image, format="png", dpi=_DPI, metadata={"Software": None})
+    found = text.getvalue()
+    return found[found.index("<svg") :], image.getvalue()
 
 
 def _height(plot: Plot) -> float:

@@ -31,22 +31,22 @@ def sections_of(findings: Findings) -> list[Section]:
 
 def write(findings: Findings, folder: Path) -> list[Path]:
     """Write report.html, results.json, latency.html, tables/*.csv and plots/*.png; returns the files written."""
-    from app.evaluation.report.plots import png, svg  # brings matplotlib, an extra
+    from app.evaluation.report.plots import drawn  # brings matplotlib, an extra
 
     sections = sections_of(findings)
     timed = latency.section(Outcomes(findings, findings.main))
     plots: list[Plot] = [plot for section in sections for plot in section.plots]
-    drawings = {plot.name: svg(plot) for plot in plots}
+    drawings = {plot.name: drawn(plot) for plot in plots}
     title = f"Evaluation: {findings.layout.about or 'a corpus of documents'}"
     facts = _facts(findings)
     files: dict[str, bytes] = {
-        "report.html": page(title, facts, sections, drawings).encode(),
+        "report.html": page(title, facts, sections, {name: svg for name, (svg, _) in drawings.items()}).encode(),
         "results.json": _json(facts, sections),
         "latency.html": page(f"Latency: {findings.layout.about}", facts, [timed], {}).encode(),
     }
     tables = [table for section in (*sections, timed) for table in section.tables]
     files |= {f"tables/{table.name}.csv": _csv(table) for table in tables}
-    files |= {f"plots/{plot.name}.png": png(plot) for plot in plots}
+    files |= {f"plots/{name}.png": png for name, (_, png) in drawings.items()}
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
