@@ -124,3 +124,9 @@ class Settings(BaseSettings):
     def store_url(self) -> str:
         """The store's URL: as set, or the embedded one in the data directory."""
         return self.store or f"sqlite:///{self.data_dir / 'warp.db'}"
+
+
+def keep_children_on_one_thread() -> None:
+    """Let linear algebra in processes started from here use one thread each, unless the environment says otherwise."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")

@@ -120,8 +120,21 @@ def target_distribution(
         return TargetDistribution.of_counts(domain, "domain", 0, 0.0)
     if domain_total == 0:
         return TargetDistribution.of_counts(own, "entity", n)
-    mixed = [c * domain_total + SMOOTHING * unit * d for c, d in zip(own, domain, strict=True)]
-    return TargetDistribution.of_counts(mixed, "smoothed", n, own_total / (own_total + SMOOTHING * unit))
+    return smoothed_target(own, domain, unit)
+
+
+def smoothed_target(entity_counts: Sequence[int], domain_counts: Sequence[int], unit: int = 1) -> TargetDistribution:
+    """The mixture alpha * P_entity + (1 - alpha) * P_domain, alpha = n / (n + 50), exact.
+
+    Parameters
+    ----------
+    entity_counts, domain_counts : whole numbers, length n_bins; there is at least one opinion in the domain.
+    unit : what one opinion counts.
+    """
+    own_total, domain_total = sum(entity_counts), sum(domain_counts)
+    mixed = [c * domain_total + SMOOTHING * unit * d for c, d in zip(entity_counts, domain_counts, strict=True)]
+    alpha = own_total / (own_total + SMOOTHING * unit)
+    return TargetDistribution.of_counts(mixed, "smoothed", own_total // unit, alpha)
 
 
 @lru_cache(maxsize=4096)

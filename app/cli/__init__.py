@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import documents, entities, exporting, keeping, questions, serving
+from app.cli import documents, entities, evaluation, exporting, keeping, questions, serving
 from app.errors import InvalidRequestError, ServiceError
 from warp_core import InvalidInputError
 
@@ -22,6 +22,7 @@ COMMANDS = (
     keeping.verify,
     keeping.export,
     exporting.export_encoder,
+    evaluation.evaluate,
     serving.settings,
 )
 for command in COMMANDS:

@@ -45,22 +45,34 @@ def intensities(text: str, names: Sequence[str] = ()) -> tuple[float, dict[str, 
     -------
     Positions among -30, -20 .. 30; None for a text without words.
     """
-    sentences = [one[:MAX_SENTENCE] for one in _SENTENCE_END.split(text)[:MAX_SENTENCES] if one.strip()]
+    sentences = sentences_of(text)
     if not sentences:
         return None
     key = blake2b(text.encode(errors="replace"), digest_size=16).digest()
     compounds = _compounds.get(key)
     if compounds is None:
-        compounds = tuple(_analyzer().polarity_scores(sentence)["compound"] for sentence in sentences)
+        compounds = tuple(map(mood, sentences))
         _compounds.put(key, compounds)
     about = {
         name: [score for score, sentence in zip(compounds, sentences, strict=True) if is_named_in(name, sentence)]
         for name in names
     }
-    return _position(compounds), {name: _position(scores) for name, scores in about.items() if scores}
+    return position_of(compounds), {name: position_of(scores) for name, scores in about.items() if scores}
 
 
-def _position(compounds: Sequence[float]) -> float:
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text that are read, also where a writer left no space behind one."""
+    return [one[:MAX_SENTENCE] for one in _SENTENCE_END.split(text)[:MAX_SENTENCES] if one.strip()]
+
+
+def mood(text: str) -> float:
+    """The compound score of a text, -1 to 1."""
+    compound: float = _analyzer().polarity_scores(text)["compound"]
+    return compound
+
+
+def position_of(compounds: Sequence[float]) -> float:
+    """The sentiment intensity, -30 to 30, of the mean of those compound scores that lean to either side."""
     leaning = [compound for compound in compounds if abs(compound) >= NEUTRAL]
     mean = fmean(leaning) if leaning else 0.0
     strength = sum(abs(mean) >= bound for bound in (NEUTRAL, MEDIUM, HIGH))
@@ -74,7 +86,7 @@ def intensity_toward(text: str, sign: int) -> Intensity:
     ----------
     sign : 1 for a positive, -1 for a negative opinion. A text that the lexicon puts on the other side leans weakly.
     """
-    lean: float = sign * _analyzer().polarity_scores(text)["compound"]
+    lean = sign * mood(text)
     return "high" if lean >= HIGH else "medium" if lean >= MEDIUM else "low"
 
 

@@ -1,0 +1,1 @@
+"""Findings -> sections of tables and plots -> HTML, CSV, JSON, PNG."""
