@@ -1,0 +1,1 @@
+"""The papers' evaluation as arithmetic: measures, statistics, perturbations. No clock: latencies are handed in."""
