@@ -1,7 +1,7 @@
 """Many calls, a bounded number at a time, each reply kept as it comes."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -9,15 +9,16 @@ from app.judging.endpoint import Endpoint, EndpointError, EndpointStopError, Kin
 from app.judging.replies import Call, Replies
 
 GIVE_UP_AFTER = 10
-"""Calls that fail in a row, each after all its attempts, before the rest is not tried."""
+"""Calls that fail in a row, each after all its attempts, before the rest is left for another time."""
 
 
 @dataclass
 class Failures:
-    """Calls without a reply: how many of each kind, and what the first of each kind said."""
+    """Calls without a reply: how many of each kind, what the first of each kind said, and how many were not made."""
 
     kinds: Counter[Kind] = field(default_factory=Counter)
     details: dict[Kind, str] = field(default_factory=dict)
+    not_made: int = 0
 
     def add(self, error: EndpointError) -> None:
         """Count one more."""
@@ -35,6 +36,8 @@ async def ask(
 ) -> None:
     """Make the calls that have no reply yet, each once; those that fail are counted, and left without a reply.
 
+    After ten that fail in a row no further one is made.
+
     Parameters
     ----------
     advance : called as each is done.
@@ -44,12 +47,13 @@ async def ask(
     EndpointStopError : no further call would fare better. What was said until then is kept.
     """
     waiting = {call.key: call for call in calls if replies.get(call) is None}
-    queue = iter(waiting.values())
+    queue = deque(waiting.values())
     in_a_row = 0
 
     async def work() -> None:
         nonlocal in_a_row
-        for call in queue:  # shared: each takes the next one when it is free
+        while queue and in_a_row < GIVE_UP_AFTER:
+            call = queue.popleft()
             try:
                 reply = await endpoint.complete(call.body)
             except EndpointStopError:
@@ -57,9 +61,6 @@ async def ask(
             except EndpointError as error:
                 failures.add(error)
                 in_a_row += 1
-                if in_a_row >= GIVE_UP_AFTER:
-                    detail = f"{in_a_row} calls in a row failed, the last one since {error.detail}"
-                    raise EndpointStopError(detail) from error
             else:
                 replies.put(call, reply)
                 in_a_row = 0
@@ -73,3 +74,4 @@ async def ask(
         if stops := errors.subgroup(EndpointStopError):
             raise stops.exceptions[0] from None
         raise
+    failures.not_made += len(queue)

@@ -85,7 +85,7 @@ class Endpoint:
     url : up to and without `/chat/completions`.
     timeout_s : for one attempt, from the connection to the last byte.
     pause_s : before the second attempt; doubled for each further one. What the endpoint's `Retry-After` asks for counts
-        where it is longer.
+        where it is longer; beyond a minute the call fails instead.
 
     Raises
     ------
@@ -131,8 +131,10 @@ class Endpoint:
             try:
                 return await self._attempt(body)
             except _TryAgainError as error:
-                if attempt == ATTEMPTS or error.after_s > LONGEST_PAUSE_S:
+                if attempt == ATTEMPTS:
                     raise EndpointError(error.kind, f"{error.detail}, {attempt} times") from error
+                if error.after_s > LONGEST_PAUSE_S:
+                    raise EndpointError(error.kind, f"{error.detail}, and asks to wait {error.after_s:g} s") from error
                 pause_s = max(pause_s, error.after_s)
             await asyncio.sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")

@@ -240,6 +240,8 @@ def _warnings(findings: Findings, judges: list[JudgeQuality]) -> list[str]:
         found += [
             f"{n} calls for {stage} failed ({kind}): {failures.details[kind]}" for kind, n in failures.kinds.items()
         ]
+        if failures.not_made:
+            found.append(f"{failures.not_made} further calls for {stage} were not made, since too many failed in a row")
     runs = findings.plan.runs
     absent = len(runs.runs) * len(runs.all_methods) - len(findings.answers)
     if absent:

@@ -5,7 +5,7 @@ could not be read is no tie. A pair is judged in two orders, with the method's a
 """
 
 from dataclasses import dataclass
-from math import comb, nan
+from math import nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,7 +125,12 @@ def sign_test_p(wins: int, losses: int, *, one_sided: bool = False) -> float:
 
 def _tail(n: int, most: int) -> float:
     """The probability of at most so many heads in n throws."""
-    return sum(comb(n, heads) for heads in range(most + 1)) / 2**n
+    total = ways = 1
+    for heads in range(most):
+        ways = ways * (n - heads) // (heads + 1)
+        total += ways
+    share: float = total / 2**n
+    return share
 
 
 @dataclass(frozen=True)
