@@ -123,12 +123,12 @@ def judge(
 async def _judge(plan: Plan, settings: Settings, replies: Replies, prices: dict[str, Price], out: Path) -> bool:
     key, timeout_s = settings.judge_key, settings.judge_timeout_s
     async with AsyncExitStack() as stack:
-        judging = Endpoint(plan.judging.url, key.get_secret_value() if key else None, timeout_s)
+        judging = Endpoint("judge", plan.judging.url, key.get_secret_value() if key else None, timeout_s)
         stack.push_async_callback(judging.close)
         writing = judging
         if settings.answer_url is not None:  # another endpoint never sees the judges' key
             key = settings.answer_key
-            writing = Endpoint(plan.writing.url, key.get_secret_value() if key else None, timeout_s)
+            writing = Endpoint("answer", plan.writing.url, key.get_secret_value() if key else None, timeout_s)
             stack.push_async_callback(writing.close)
         with _progress() as stage:
             findings = await compare(plan, writing, judging, replies, settings.judge_concurrency, stage)

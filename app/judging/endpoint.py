@@ -83,6 +83,7 @@ class Endpoint:
     Parameters
     ----------
     url : up to and without `/chat/completions`.
+    role : `judge` or `answer`, whose settings these are.
     timeout_s : for one attempt, from the connection to the last byte.
     pause_s : before the second attempt; doubled for each further one. What the endpoint's `Retry-After` asks for counts
         where it is longer; beyond a minute the call fails instead.
@@ -92,19 +93,21 @@ class Endpoint:
     InvalidInputError : the URL or the key cannot be used, or httpx2 is missing.
     """
 
-    def __init__(self, url: str, key: str | None, timeout_s: float, pause_s: float = PAUSE_S) -> None:
+    def __init__(self, role: str, url: str, key: str | None, timeout_s: float, pause_s: float = PAUSE_S) -> None:
         try:
             import httpx2
         except ImportError as error:
-            raise InvalidInputError("judge_url", f"needs the extra 'judge': {error}") from error
+            raise InvalidInputError(f"{role}_url", f"needs the extra 'judge': {error}") from error
         try:
             parsed = httpx2.URL(url)
         except httpx2.InvalidURL as error:
-            raise InvalidInputError("judge_url", f"is no URL: {error}") from error
+            raise InvalidInputError(f"{role}_url", f"is no URL: {error}") from error
         if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise InvalidInputError("judge_url", f"must begin with http:// or https:// and a host, got {url!r}")
+            raise InvalidInputError(f"{role}_url", f"must begin with http:// or https:// and a host, got {url!r}")
+        if parsed.userinfo:  # it would stand in the report
+            raise InvalidInputError(f"{role}_url", f"must hold no user or password; the key is {role}_key")
         if key is not None and not (key.isascii() and key.isprintable() and key):
-            raise InvalidInputError("judge_key", "must be printable ASCII")
+            raise InvalidInputError(f"{role}_key", "must be printable ASCII")
         self.url = url.rstrip("/")
         self._key = key
         self._timeout_s = timeout_s

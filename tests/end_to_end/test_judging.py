@@ -62,7 +62,7 @@ def found(plan: Plan, directory: Path, *, timeout_s: float = 10, concurrency: in
     replies = Replies(directory / "replies.jsonl")
 
     async def go() -> Findings:
-        endpoint = Endpoint(plan.judging.url, KEY, timeout_s, pause_s=0.001)
+        endpoint = Endpoint("judge", plan.judging.url, KEY, timeout_s, pause_s=0.001)
         try:
             return await compare(plan, endpoint, endpoint, replies, concurrency, lambda _name, _n: lambda: None)
         finally:
@@ -351,6 +351,12 @@ def test_a_refused_key_ends_the_command_with_one_line_and_status_1(server: Judge
     ("arguments", "variables", "message"),
     [
         ((), {"WARP_JUDGE_URL": "localhost:8080"}, "judge_url: must begin with http"),
+        (
+            (),
+            {"WARP_JUDGE_URL": "http://me:pw@localhost"},
+            "judge_url: must hold no user or password; the key is judge_key",
+        ),
+        ((), {"WARP_ANSWER_URL": "http://"}, "answer_url: must begin with http"),
         ((), {"WARP_JUDGE_KEY": "two\nlines"}, "judge_key: must be printable ASCII"),
         ((), {"WARP_JUDGE_MODELS": "[]"}, "judge_models: set WARP_JUDGE_MODELS"),
         (("--fairness", "nice"), {}, "fairness: must be one of generic, proportional, coverage"),
