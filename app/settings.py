@@ -3,9 +3,9 @@
 import json
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.keys import hashed_entries
@@ -113,12 +113,31 @@ class Settings(BaseSettings):
     def _without_keys(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         return hashed_entries(entries)
 
+    judge_url: str | None = Field(
+        default=None, description="OpenAI-compatible base URL of the judges: http://localhost:8080/v1"
+    )
+    judge_key: SecretStr | None = Field(default=None, description="bearer key of that endpoint")
+    judge_models: tuple[str, ...] = Field(default=(), description='the judges, as a JSON list: ["model"]')
+    judge_parameters: dict[str, Any] = Field(
+        default={"temperature": 0, "max_tokens": 512},
+        description="fields of each judge's request beside model and messages, as a JSON object",
+    )
+    judge_timeout_s: float = Field(default=120, gt=0, description="for one attempt of a call to a model, in s")
+    judge_concurrency: int = Field(default=8, ge=1, le=256, description="most calls to a model at once")
+    answer_url: str | None = Field(default=None, description="endpoint that writes answers; left out: the judges'")
+    answer_key: SecretStr | None = Field(default=None, description="bearer key of that endpoint")
+    answer_model: str | None = Field(default=None, description="writes the answers; left out: the first judge")
+    answer_parameters: dict[str, Any] = Field(
+        default={"temperature": 0, "max_tokens": 1024}, description="the same of each request for an answer"
+    )
+
     def export(self) -> None:
         """Set the environment so that processes started from here get these settings."""
         for name in self.model_fields_set:
             value = getattr(self, name)
-            if value is not None:
-                os.environ[f"WARP_{name.upper()}"] = json.dumps(value) if isinstance(value, tuple) else str(value)
+            if value is not None and not isinstance(value, SecretStr):  # those came from the environment
+                as_json = isinstance(value, tuple | dict)
+                os.environ[f"WARP_{name.upper()}"] = json.dumps(value) if as_json else str(value)
 
     @property
     def store_url(self) -> str:

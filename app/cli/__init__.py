@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import documents, entities, evaluation, exporting, keeping, questions, serving
+from app.cli import documents, entities, evaluation, exporting, judging, keeping, questions, serving
 from app.errors import InvalidRequestError, ServiceError
 from warp_core import InvalidInputError
 
@@ -19,6 +19,8 @@ COMMANDS = (
     documents.ingest,
     questions.rerank,
     questions.search,
+    judging.retrieve,
+    judging.judge,
     keeping.verify,
     keeping.export,
     exporting.export_encoder,

@@ -1,0 +1,1 @@
+"""The papers' generation evaluation: answers written from two methods' documents, and judges that compare them."""
