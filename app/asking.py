@@ -67,7 +67,8 @@ async def asked_of(request: Ask, resources: Resources, watch: Stopwatch, ids: Se
 
 async def labels_of_texts(candidates: Sequence[CandidateInput], asked: Asked) -> dict[int, Label]:
     """What the collection's labeller, if it has one, makes of the candidates that nobody has labelled, by position."""
-    label = open_labeller(asked.lookup.settings)
+    with pointing_at("/collection"):
+        label = open_labeller(asked.lookup.settings)
     positions = unlabelled(candidates, asked.lookup) if label else []
     if label is None or not positions:
         return {}

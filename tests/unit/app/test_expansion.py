@@ -100,6 +100,11 @@ def test_adaptive_adds_the_most_similar_of_each_short_bin_only():
     assert adaptive(rest, [0, 0, 0, 0, 0, 0, 3], target(b0=1, b6=1), 2, Policy(n_exp=0)).tolist() == []
 
 
+def test_adaptive_goes_by_the_pole_query_and_not_by_the_question():
+    rest = Tail(np.arange(2), np.array([0, 0]), np.array([0.9, 0.1]), np.array([0.1, 0.9]), True)
+    assert adaptive(rest, [0, 0, 0, 0, 0, 0, 3], target(b0=1, b6=1), 1, Policy()).tolist() == [1]
+
+
 def test_a_bin_that_the_added_documents_leave_short_is_filled_too():
     """Target 1/2 at bin 0, 1/2 at bin 6; the pool's sole document is at 6.
 
