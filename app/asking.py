@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.clock import Stopwatch
-from app.entities import entity_in
+from app.entities import NamesInText, entity_in
 from app.errors import pointing_at
 from app.labelling import Label, open_labeller
 from app.names import entity_key
@@ -14,15 +14,17 @@ from app.pool import unlabelled
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, TargetInput
 from app.store.base import Lookup
+from app.targets import Population
 from warp_core import Policy, TargetDistribution
 
 
-def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
+async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
     """The entity in question, and where it came from."""
     if request.entity is not None:
         with pointing_at("/entity"):
             return entity_key("entity", request.entity), "request"
-    found = entity_in(request.query or "", resources.index[request.collection])
+    aliases = await resources.lookups.aliases(request.collection)
+    found = entity_in(request.query or "", resources.index[request.collection], aliases)
     return found, "query" if found else "none"
 
 
@@ -45,24 +47,29 @@ class Asked:
     outage: str | None
 
 
-async def asked_of(request: Ask, resources: Resources, watch: Stopwatch, ids: Sequence[str]) -> Asked:
-    """Find the entity, and look up the labels of the candidates and the counts."""
-    entity, source = _entity(request, resources)
+async def asked_of(
+    request: Ask, resources: Resources, watch: Stopwatch, ids: Sequence[str], population: Population
+) -> Asked:
+    """Find the entity, and look up the labels of the candidates and the counts of the population."""
+    collection, facets = request.collection, population.facets
     with watch.stage("labels"):
-        lookup, outage = await resources.lookups.lookup(request.collection, entity, ids)
-    own = lookup.settings.policy
+        entity, source = await _entity(request, resources)
+        found = await resources.lookups.lookup(collection, entity, ids, facets)
+    settings = found.lookup.settings
     nearness = ""
     if entity is None:
-        least = resources.settings.nearest_entity if own.nearest_entity is None else own.nearest_entity
-        index = resources.index[request.collection]
+        own = settings.policy.nearest_entity
+        least = resources.settings.nearest_entity if own is None else own
+        index = resources.index[collection]
         with watch.stage("encode"):
-            found = await resources.names.nearest(request.query or "", request.collection, index, least)
-        nearness = found.reason
-        if found.entity is not None:
-            entity, source = found.entity, "nearest"
+            nearest = await resources.names.nearest(request.query or "", collection, index, settings.aliases, least)
+        nearness = nearest.reason
+        if nearest.entity is not None:
+            source = "nearest"
             with watch.stage("labels"):  # once more, since which labels and counts are wanted is known only now
-                lookup, outage = await resources.lookups.lookup(request.collection, entity, ids)
-    return Asked(entity, source, lookup, policy_for(resources.policy, own), nearness, outage)
+                found = await resources.lookups.lookup(collection, nearest.entity, ids, facets)
+    policy = policy_for(resources.policy, settings.policy)
+    return Asked(found.entity, source, found.lookup, policy, nearness, found.outage)
 
 
 async def labels_of_texts(candidates: Sequence[CandidateInput], asked: Asked) -> dict[int, Label]:
@@ -72,9 +79,12 @@ async def labels_of_texts(candidates: Sequence[CandidateInput], asked: Asked) ->
     positions = unlabelled(candidates, asked.lookup) if label else []
     if label is None or not positions:
         return {}
-    names = [] if asked.entity is None else [asked.entity]
+    names: dict[str, str] = {}
+    if asked.entity is not None:
+        names = dict.fromkeys((asked.entity, *asked.lookup.settings.registry.get(asked.entity, ())), asked.entity)
+    looked_for = NamesInText(names)
     texts = [candidates[i].text or "" for i in positions]
-    found = await asyncio.to_thread(lambda: [label(text, names) for text in texts])
+    found = await asyncio.to_thread(lambda: [label(text, looked_for) for text in texts])
     return {i: one for i, one in zip(positions, found, strict=True) if one is not None}
 
 
@@ -87,6 +97,6 @@ def notes_on_cold_start(asked: Asked, wish: TargetInput | None, target: TargetDi
     """
     notes = [asked.nearness] if asked.source == "nearest" else []
     if asked.entity is not None and target.rule in ("domain", "uniform") and (wish is None or wish.source != "uniform"):
-        known = "that of all entities" if target.rule == "domain" else "uniform, as there are none at all"
-        notes.append(f"no opinion on {asked.entity!r} is known, so the target is {known}")
+        instead = "that of all entities" if target.rule == "domain" else "uniform, as none does at all"
+        notes.append(f"no opinion on {asked.entity!r} counts, so the target is {instead}")
     return notes

@@ -12,7 +12,7 @@ from app.labelling import Label
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name
 from app.schemas import CandidateInput, RerankRequest
-from app.store.base import Labels, Lookup, Vector
+from app.store.base import CollectionSettings, Labels, Lookup, Vector
 from warp_core import CandidatePool, InvalidInputError, OpinionScale
 
 UNKNOWN = -1
@@ -135,7 +135,7 @@ def pool_of_request(
     ------
     InvalidRequestError : a label is off the scale.
     """
-    scale, labels = lookup.settings.scale, lookup.labels
+    settings, labels = lookup.settings, lookup.labels
     labelled = []
     for i, c in enumerate(candidates):
         if label := labels_of_texts.get(i):
@@ -143,7 +143,7 @@ def pool_of_request(
             labelled.append((label.document, False) if own is None else (own, True))
             continue
         try:
-            labelled.append(_label(c, entity, scale, labels.get(c.id) if c.id is not None else None))
+            labelled.append(_label(c, entity, settings, labels.get(c.id) if c.id is not None else None))
         except InvalidRequestError as error:
             raise error.below(f"/candidates/{i}") from error
     return Pool(
@@ -167,18 +167,18 @@ def unlabelled(candidates: Sequence[CandidateInput], lookup: Lookup) -> list[int
 
 
 def _label(
-    candidate: CandidateInput, entity: str | None, scale: OpinionScale, stored: Labels | None
+    candidate: CandidateInput, entity: str | None, settings: CollectionSettings, stored: Labels | None
 ) -> tuple[int, bool]:
     """Bin, and whether the candidate matches the entity. What it tells of itself wins over what is stored."""
     if candidate.opinions is None and candidate.si is None:
         return stored_label(stored)
-    own = UNKNOWN
+    own, scale, aliases = UNKNOWN, settings.scale, settings.aliases
     for j, opinion in enumerate(candidate.opinions or ()):
         try:
             name, b = entity_and_bin(opinion, scale)
         except InvalidRequestError as error:
             raise error.below(f"/opinions/{j}") from error
-        if name == entity:
+        if aliases.get(name, name) == entity and own == UNKNOWN:
             own = b
     if own != UNKNOWN:
         return own, True

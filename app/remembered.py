@@ -35,3 +35,8 @@ class Remembered(Generic[K, V]):
             self._values.move_to_end(key)
             if len(self._values) > self._size:
                 self._values.popitem(last=False)
+
+    def forget(self, key: K) -> None:
+        """Keep the value of a key no longer, if there is one."""
+        with self._lock:
+            self._values.pop(key, None)

@@ -30,7 +30,7 @@ from app.pool import (
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import StoredDocument
-from app.targets import target_for
+from app.targets import Population, population_of, target_for
 from warp_core import (
     SELECTORS,
     CandidatePool,
@@ -58,16 +58,16 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     StoreUnavailableError : the store cannot be read.
     """
     watch = Stopwatch()
-    _check(request, resources)
+    population = _checked(request, resources)
     candidates = checked_candidates(request, resources.settings.max_candidates)
-    asked = await asked_of(request, resources, watch, [c.id for c in candidates if c.id is not None])
+    asked = await asked_of(request, resources, watch, [c.id for c in candidates if c.id is not None], population)
     with watch.stage("encode"):
         scores, query_vector = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
         by_labeller = await labels_of_texts(candidates, asked)
         given = pool_of_request(candidates, scores, asked.entity, asked.lookup, by_labeller)
         pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
-    run = _Run(request, resources, watch, asked)
+    run = _Run(request, resources, watch, asked, population)
     if by_labeller:
         run.notes.append(f"{len(by_labeller)} candidates were labelled by {asked.lookup.settings.labeller}")
     if dropped:
@@ -84,7 +84,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     StoreUnavailableError : the store cannot be read.
     """
     watch = Stopwatch()
-    _check(request, resources)
+    population = _checked(request, resources)
     limit = resources.settings.max_candidates
     pool_size = min(POOL_SIZE, limit) if request.pool_size is None else request.pool_size
     if pool_size > limit:
@@ -98,27 +98,28 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
         hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
-    asked = await asked_of(request, resources, watch, [name for name, _ in hits])
+    asked = await asked_of(request, resources, watch, [name for name, _ in hits], population)
     lookup = asked.lookup
     if lookup.space and not encoder.compares_with(lookup.space):
         raise InvalidRequestError.at("/collection", encoder.refusal(lookup.space))
     # What the store no longer holds was deleted after the index was asked.
-    found = [(name, score) for name, score in hits if name in lookup.labels]
-    labels = [stored_label(lookup.labels[name]) for name, _ in found]
-    scores = [score for _, score in found]
+    hits = [(name, score) for name, score in hits if name in lookup.labels]
+    labels = [stored_label(lookup.labels[name]) for name, _ in hits]
+    scores = [score for _, score in hits]
     pool = Pool(
-        [name for name, _ in found],
-        list(range(len(found))),
+        [name for name, _ in hits],
+        list(range(len(hits))),
         list(scores),
         scores,
         [b for b, _ in labels],
         [matched for _, matched in labels],
         query,
     )
-    return await _Run(request, resources, watch, asked).answer(pool, ())
+    return await _Run(request, resources, watch, asked, population).answer(pool, ())
 
 
-def _check(request: Ask, resources: Resources) -> None:
+def _checked(request: Ask, resources: Resources) -> Population:
+    """Check what does not depend on the store; the population that the target is about."""
     if request.query is None and request.entity is None:
         raise InvalidRequestError.at("/query", "a query or an entity is needed")
     if request.k > resources.settings.max_k:
@@ -128,12 +129,15 @@ def _check(request: Ask, resources: Resources) -> None:
         raise InvalidRequestError.at("/variant", f"must be one of {allowed}, got {request.variant[:40]!r}")
     with pointing_at("/collection"):
         checked_name("collection", request.collection)
+    return population_of(request.target or TargetInput())
 
 
 class _Run:
     """One request past its lookup: the steps from pool to answer, and what they share."""
 
-    def __init__(self, request: Ask, resources: Resources, watch: Stopwatch, asked: Asked) -> None:
+    def __init__(
+        self, request: Ask, resources: Resources, watch: Stopwatch, asked: Asked, population: Population
+    ) -> None:
         self.request = request
         self.resources = resources
         self.watch = watch
@@ -142,12 +146,13 @@ class _Run:
         self.asked = asked
         self.entity = asked.entity
         self.policy = asked.policy
+        self.population = population
         self.notes: list[str] = []
         self.warnings: list[str] = []
         self.degraded = False
+        self.degrade(asked.outage)
         if not asked.lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
-        self.degrade(asked.outage)
 
     def degrade(self, outage: str | None) -> None:
         """Say that the answer lacks what the store would have told, if it could not be reached."""
@@ -160,7 +165,7 @@ class _Run:
         request, resources, watch = self.request, self.resources, self.watch
         pool = self._without_excluded(pool)
         with watch.stage("target"):
-            target = target_for(request.target or TargetInput(), self.lookup)
+            target = target_for(request.target or TargetInput(), self.lookup, self.population)
         self.notes += notes_on_cold_start(self.asked, request.target, target)
         given = pool.in_core(self.scale)
         em_attainable = attainable_em(pool.matched, request.k)
