@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.clock import Stopwatch
-from app.entities import entity_in
+from app.entities import NamesInText, entity_in
 from app.errors import pointing_at
 from app.labelling import Label, open_labeller
 from app.lookups import Found
@@ -76,33 +76,36 @@ async def asked_of(
     """
     with watch.stage("labels"):
         found, source = await _found(request, resources, population, ids, labelled)
-    own = found.lookup.settings.policy
+    settings = found.lookup.settings
     nearness = ""
     if found.entity is None:
-        least = resources.settings.nearest_entity if own.nearest_entity is None else own.nearest_entity
-        index = resources.index[request.collection]
+        own, collection = settings.policy.nearest_entity, request.collection
+        least = resources.settings.nearest_entity if own is None else own
+        index = resources.index[collection]
         with watch.stage("encode"):
-            nearest = await resources.names.nearest(request.query or "", request.collection, index, least)
+            nearest = await resources.names.nearest(request.query or "", collection, index, settings.aliases, least)
         nearness = nearest.reason
         if nearest.entity is not None:
             source = "nearest"
             with watch.stage("labels"):  # once more, since which labels and counts are wanted is known only now
-                found = await resources.lookups.lookup(
-                    request.collection, nearest.entity, ids, population.facets, labelled
-                )
-    policy = policy_for(resources.policy, own)
+                found = await resources.lookups.lookup(collection, nearest.entity, ids, population.facets, labelled)
+    policy = policy_for(resources.policy, settings.policy)
     return Asked(found.entity, source, found.lookup, population, policy, nearness, found.outage)
 
 
 async def labels_of_texts(candidates: Sequence[CandidateInput], told: Sequence[bool], asked: Asked) -> dict[int, Label]:
     """What the collection's labeller, if it has one, makes of the candidates that nobody has labelled, by position."""
-    label = open_labeller(asked.lookup.settings)
+    with pointing_at("/collection"):
+        label = open_labeller(asked.lookup.settings)
     positions = unlabelled(candidates, told, asked.lookup) if label else []
     if label is None or not positions:
         return {}
-    names = [] if asked.entity is None else [asked.entity]
+    names: dict[str, str] = {}
+    if asked.entity is not None:
+        names = dict.fromkeys((asked.entity, *asked.lookup.settings.registry.get(asked.entity, ())), asked.entity)
+    looked_for = NamesInText(names)
     texts = [candidates[i].text or "" for i in positions]
-    found = await asyncio.to_thread(lambda: [label(text, names) for text in texts])
+    found = await asyncio.to_thread(lambda: [label(text, looked_for) for text in texts])
     return {i: one for i, one in zip(positions, found, strict=True) if one is not None}
 
 
@@ -115,6 +118,6 @@ def notes_on_cold_start(asked: Asked, wish: TargetInput | None, target: TargetDi
     """
     notes = [asked.nearness] if asked.source == "nearest" else []
     if asked.entity is not None and target.rule in ("domain", "uniform") and (wish is None or wish.source != "uniform"):
-        known = "that of all entities" if target.rule == "domain" else "uniform, as there are none at all"
-        notes.append(f"no opinion on {asked.entity!r} is known, so the target is {known}")
+        instead = "that of all entities" if target.rule == "domain" else "uniform, as none does at all"
+        notes.append(f"no opinion on {asked.entity!r} counts, so the target is {instead}")
     return notes

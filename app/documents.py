@@ -1,13 +1,14 @@
 """A document as a caller writes it -> a change for the store."""
 
 import hashlib
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, escaped, pointing_at
-from app.labelling import Labeller
+from app.labelling import Label
 from app.labels import bin_of_position, entity_and_bin
 from app.names import MAX_NAME_BYTES, checked_name
 from app.schemas import DocumentInput
@@ -32,7 +33,7 @@ class Draft(msgspec.Struct):
         return "" if self.embedding is not None or self.content.excluded else self.content.text
 
 
-def draft(raw: msgspec.Raw | bytes, scale: OpinionScale, label: Labeller | None = None) -> Draft:
+def draft(raw: msgspec.Raw | bytes, scale: OpinionScale, label: Callable[[str], Label | None] | None = None) -> Draft:
     """Check one document, as JSON, and label it if it brings no opinion.
 
     Raises
@@ -48,8 +49,9 @@ def draft(raw: msgspec.Raw | bytes, scale: OpinionScale, label: Labeller | None 
         _check_attribute(name, value)
     opinions = _opinions(document, scale)
     whole = None if document.si is None else bin_of_position(document.si, scale)
-    if label is not None and not opinions and whole is None and (found := label(document.text, ())):
+    if label is not None and not opinions and whole is None and (found := label(document.text)):
         whole = found.document
+        opinions = [Opinion(entity, b) for entity, b in found.entities.items()]
     content = Document(
         document.text,
         opinions,

@@ -20,6 +20,8 @@ MAX_NAME_WORDS = 8
 """Words that a name in a query may have."""
 _EDGES = ".,;:!?'\"()[]{}<>«»“”‘’¿¡…"
 
+_WORD = re.compile(r"\w+")
+
 MARGIN = 0.05
 """The nearest name must be nearer than any other by this much; else it would be a guess between the two."""
 MAX_NAMES = 10_000
@@ -42,9 +44,34 @@ def entity_in(query: str, index: CollectionIndex, aliases: Mapping[str, str]) ->
     return None if found is None else aliases.get(found, found)
 
 
-def is_named_in(entity: str, text: str) -> bool:
-    """Whether a text names an entity, given as its key, as whole words."""
-    return re.search(rf"(?<!\w){re.escape(entity)}(?!\w)", folded(text)) is not None
+class NamesInText:
+    """Finds entities by any of their names in texts, as whole words.
+
+    Parameters
+    ----------
+    names : entity by name; names are keys (see `app.names`).
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        # By its first word a name is looked for only in texts that hold this, however many names there are.
+        self._by_first: dict[str, list[tuple[str, str]]] = {}
+        for name, entity in names.items():
+            first = _WORD.search(name)
+            self._by_first.setdefault(first[0] if first else "", []).append((name, entity))
+
+    def __bool__(self) -> bool:
+        return bool(self._by_first)
+
+    def entities_in(self, text: str) -> set[str]:
+        """Entities that a text names."""
+        read = folded(text)
+        words = {"", *_WORD.findall(read)}
+        return {
+            entity
+            for word in words & self._by_first.keys()
+            for name, entity in self._by_first[word]
+            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", read)
+        }
 
 
 def _possible_names(query: str) -> list[str]:
@@ -78,7 +105,7 @@ NOT_ASKED = Nearest(None, "")
 
 @dataclass(frozen=True)
 class _Names:
-    """Names of a collection's entities and their unit vectors, shape (n, dimension)."""
+    """Names of a collection's entities and their unit vectors, shape (n, dimension), in one order."""
 
     names: Sequence[str] = ()
     vectors: Vector = field(default_factory=lambda: np.zeros((0, 0), np.float32))
@@ -92,27 +119,34 @@ class NearestNames:
         self._known: Remembered[str, _Names] = Remembered(REMEMBERED_COLLECTIONS)
         self._learning: dict[str, asyncio.Task[None]] = {}
 
-    async def nearest(self, query: str, collection: str, index: CollectionIndex, least: float) -> Nearest:
-        """The entity whose name is nearest to a query, if it is at least `least` similar, and by far the nearest.
+    async def nearest(
+        self, query: str, collection: str, index: CollectionIndex, aliases: Mapping[str, str], least: float
+    ) -> Nearest:
+        """The entity of which a name is nearest to a query, if at least `least` similar and by far the nearest.
 
         Measured on 63 questions about a hotel that name none of 15 aspects, with MiniLM and wordllama: at 0.45, 22 and
         11 of 43 that paraphrase one find it, 1 finds a neighbour ("Are the rooms clean?" the rooms), and none of 20
         that are about something else finds anything.
+
+        Parameters
+        ----------
+        aliases : entity by other name.
         """
         if self._encoder is None or not query.strip() or least >= 1:
             return NOT_ASKED
-        names = [name for name, _ in index.entities("", MAX_NAMES + 1)]
+        entities = [name for name, _ in index.entities("", MAX_NAMES + 1)]
+        names = [*entities, *aliases]
         if not names:
             return NOT_ASKED
         if len(names) > MAX_NAMES:
-            return Nearest(None, f"over {MAX_NAMES} entities are too many to look for the nearest")
+            return Nearest(None, f"over {MAX_NAMES} names are too many to look for the nearest")
         known = self._known.get(collection)
         if known is None or known.names != names:
             known = await self._learned(collection, names)
             if known is None:
                 return Nearest(None, "the names of the entities are still being encoded")
         (vector,) = await self._encoder.encode_queries([query])
-        return _nearest(known, known.vectors @ vector, least)
+        return _nearest(known, known.vectors @ vector, aliases, least)
 
     async def _learned(self, collection: str, names: list[str]) -> _Names | None:
         task = self._learning.get(collection)
@@ -149,11 +183,14 @@ class NearestNames:
                 await task
 
 
-def _nearest(known: _Names, similarities: Vector, least: float) -> Nearest:
-    order = np.argsort(-similarities, kind="stable")[:2].tolist()
+def _nearest(known: _Names, similarities: Vector, aliases: Mapping[str, str], least: float) -> Nearest:
+    order = np.argsort(-similarities, kind="stable").tolist()
     best, similarity = known.names[order[0]], float(similarities[order[0]])
+    entity = aliases.get(best, best)
     if similarity < least:
         return Nearest(None, f"the nearest, {best!r}, has a similarity of {similarity:.2f}, below {least:g}")
-    if len(order) > 1 and similarity - similarities[order[1]] < MARGIN:
-        return Nearest(None, f"{best!r} and {known.names[order[1]]!r} are about as near ({similarity:.2f})")
-    return Nearest(best, f"{best!r} is the nearest to the question (similarity {similarity:.2f})")
+    others = ((i, name) for i in order if aliases.get(name := known.names[i], name) != entity)
+    i, other = next(others, (None, ""))
+    if i is not None and similarity - similarities[i] < MARGIN:
+        return Nearest(None, f"{best!r} and {other!r} are about as near ({similarity:.2f})")
+    return Nearest(entity, f"{best!r} is the nearest to the question (similarity {similarity:.2f})")

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
 from app.documents import Draft, draft, readable_id
 from app.encoder import Encoder, unit
+from app.entities import NamesInText
 from app.errors import CollectionChangedError, InvalidRequestError, pointing_at
-from app.labelling import Labeller, open_labeller
+from app.labelling import Label, open_labeller
 from app.names import checked_name
 from app.schemas import FailedDocument, IngestResponse
 from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpace
@@ -97,8 +99,12 @@ class Ingestion:
             label = open_labeller(settings)
         if label is None:
             drafts = self._drafted(waiting, settings.scale, None)
-        else:  # reading texts takes long
-            drafts = await asyncio.to_thread(self._drafted, waiting, settings.scale, label)
+        else:
+            # Which entities are looked for in a text is what the registry says, and not what opinions are held on by
+            # now: the same document makes the same opinions whenever it comes.
+            names = NamesInText({**{entity: entity for entity in settings.registry}, **settings.aliases})
+            reads = partial(label, names=names)
+            drafts = await asyncio.to_thread(self._drafted, waiting, settings.scale, reads)  # reading takes long
         changes, space = await self._with_vectors(drafts)
         outcomes = await self._store.apply(
             self._collection, [change for _, change in changes], space, settings.positions
@@ -112,7 +118,10 @@ class Ingestion:
                 self._entities.update(settings.labels(change.content))
 
     def _drafted(
-        self, waiting: Sequence[tuple[int, msgspec.Raw | bytes]], scale: OpinionScale, label: Labeller | None
+        self,
+        waiting: Sequence[tuple[int, msgspec.Raw | bytes]],
+        scale: OpinionScale,
+        label: Callable[[str], Label | None] | None,
     ) -> list[tuple[int, Draft]]:
         drafts: list[tuple[int, Draft]] = []
         for index, raw in waiting:

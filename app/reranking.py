@@ -156,9 +156,9 @@ class _Run:
         self.notes: list[str] = []
         self.warnings: list[str] = []
         self.degraded = False
+        self.degrade(asked.outage)
         if not asked.lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
-        self.degrade(asked.outage)
 
     def degrade(self, outage: str | None) -> None:
         """Say that the answer lacks what the store would have told, if it could not be reached."""

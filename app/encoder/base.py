@@ -101,9 +101,11 @@ class Encoder:
         vectors: dict[str, Vector] = {}
         coming: dict[str, Future[Vector]] = {}
         for query in dict.fromkeys(queries):
-            known = self._queries.get(query)
+            # In this order: what has ceased to come is known by then.
+            future = self._coming.get(query)
+            known = self._queries.get(query) if future is None else None
             if known is None:
-                coming[query] = self._coming.get(query) or self._encode_query(query)
+                coming[query] = future or self._encode_query(query)
             else:
                 vectors[query] = known
         for query, future in coming.items():

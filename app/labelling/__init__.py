@@ -4,11 +4,12 @@ A lexicon tells how a text speaks, not about what: its label is the whole docume
 text names that entity.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
+from typing import Protocol
 
+from app.entities import NamesInText
 from app.labelling import vader
 from app.store.base import CollectionSettings
 from warp_core import InvalidInputError, OpinionScale
@@ -22,8 +23,11 @@ class Label:
     entities: dict[str, int] = field(default_factory=dict)
 
 
-Labeller = Callable[[str, Sequence[str]], Label | None]
-"""A text, and keys of entities that it may name -> its label; None when there is nothing to read."""
+class Labeller(Protocol):
+    """Reads texts."""
+
+    def __call__(self, text: str, names: NamesInText) -> Label | None:
+        """The label of a text, and of the entities that it names; None when there is nothing to read."""
 
 
 def open_labeller(settings: CollectionSettings) -> Labeller | None:
@@ -42,12 +46,12 @@ def _opened(scale: OpinionScale) -> Labeller:
         raise InvalidInputError("labeller", "'vader' needs the extra 'label': No module named 'vaderSentiment'")
     if missing := sorted(set(vader.POSITIONS) - set(scale.positions)):
         raise InvalidInputError("labeller", f"'vader' labels with {missing}, which this scale has not")
-    return lambda text, names: _by_lexicon(text, names, scale)
 
+    def by_lexicon(text: str, names: NamesInText) -> Label | None:
+        found = vader.intensities(text, names)
+        if found is None:
+            return None
+        whole, entities = found
+        return Label(scale.bin_at(whole), {name: scale.bin_at(si) for name, si in entities.items()})
 
-def _by_lexicon(text: str, names: Sequence[str], scale: OpinionScale) -> Label | None:
-    found = vader.intensities(text, names)
-    if found is None:
-        return None
-    whole, entities = found
-    return Label(scale.bin_at(whole), {name: scale.bin_at(si) for name, si in entities.items()})
+    return by_lexicon

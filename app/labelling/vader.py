@@ -7,7 +7,7 @@ from hashlib import blake2b
 from statistics import fmean
 from typing import Any
 
-from app.entities import is_named_in
+from app.entities import NamesInText
 from app.remembered import Remembered
 from warp_core.scale import Intensity
 
@@ -29,7 +29,7 @@ _compounds: Remembered[bytes, tuple[float, ...]] = Remembered(REMEMBERED_TEXTS)
 """What was read last, so that a pool that comes again is not read again."""
 
 
-def intensities(text: str, names: Sequence[str] = ()) -> tuple[float, dict[str, float]] | None:
+def intensities(text: str, names: NamesInText) -> tuple[float, dict[str, float]] | None:
     """The sentiment intensity of a text, and that of its sentences on each of the entities that it names.
 
     It is that of the mean compound score of the sentences that lean to either side, 0 when none does. The lexicon is
@@ -39,7 +39,7 @@ def intensities(text: str, names: Sequence[str] = ()) -> tuple[float, dict[str, 
 
     Parameters
     ----------
-    names : keys of entities, of which those count that stand in the text.
+    names : what is looked for in each sentence.
 
     Returns
     -------
@@ -53,11 +53,12 @@ def intensities(text: str, names: Sequence[str] = ()) -> tuple[float, dict[str, 
     if compounds is None:
         compounds = tuple(map(mood, sentences))
         _compounds.put(key, compounds)
-    about = {
-        name: [score for score, sentence in zip(compounds, sentences, strict=True) if is_named_in(name, sentence)]
-        for name in names
-    }
-    return position_of(compounds), {name: position_of(scores) for name, scores in about.items() if scores}
+    about: dict[str, list[float]] = {}
+    if names:
+        for score, sentence in zip(compounds, sentences, strict=True):
+            for entity in names.entities_in(sentence):
+                about.setdefault(entity, []).append(score)
+    return position_of(compounds), {entity: position_of(scores) for entity, scores in sorted(about.items())}
 
 
 def sentences_of(text: str) -> list[str]:

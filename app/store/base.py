@@ -91,6 +91,7 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     Parameters
     ----------
     registry : the entities' other names, by the name that their opinions count under. All are keys (see `app.names`).
+    labeller : what labels a text that comes without any opinion (see `app.labelling`).
     """
 
     positions: tuple[float, ...] = SENTIMENT_INTENSITY.positions
@@ -99,7 +100,6 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     registry: dict[str, tuple[str, ...]] = {}
     policy: CollectionPolicy = CollectionPolicy()
     labeller: Literal["none", "vader"] = "none"
-    """What labels a text that comes without any opinion (see `app.labelling`)."""
 
     @property
     def scale(self) -> OpinionScale:

@@ -25,22 +25,22 @@ def test_a_new_entity_aims_at_what_all_entities_have(client: TestClient) -> None
     answer = rerank(client, entity="Sauna", collection="hotels", candidates=["one", "two"], k=2)
     assert (answer["target"]["rule"], answer["target"]["n"]) == ("domain", 0)
     assert answer["decision"]["reason"].startswith(
-        "no opinion on 'sauna' is known, so the target is that of all entities; "
+        "no opinion on 'sauna' counts, so the target is that of all entities; "
     )
 
 
 def test_an_empty_collection_aims_at_the_uniform_distribution(client: TestClient) -> None:
     answer = rerank(client, entity="Sauna", collection="empty", candidates=["one"], k=1)
     assert answer["target"]["rule"] == "uniform"
-    assert "so the target is uniform, as there are none at all" in answer["decision"]["reason"]
+    assert "so the target is uniform, as none does at all" in answer["decision"]["reason"]
 
 
 def test_a_target_that_was_asked_for_needs_no_excuse(client: TestClient) -> None:
     for target in ({"distribution": {"30": 1}}, {"source": "uniform"}):
         answer = rerank(client, entity="Sauna", collection="hotels", candidates=["one"], target=target)
-        assert "is known" not in answer["decision"]["reason"]
+        assert "counts, so" not in answer["decision"]["reason"]
     known = rerank(client, entity="Pool", collection="hotels", candidates=["one"])
-    assert "is known" not in known["decision"]["reason"]
+    assert "counts, so" not in known["decision"]["reason"]
 
 
 def test_an_empty_collection_can_be_searched(client: TestClient) -> None:
@@ -106,6 +106,25 @@ def test_documents_without_opinions_are_labelled_as_a_whole_at_ingest(client: Te
         stored = [client.get(f"/documents/{one['id']}?collection={collection}").json() for one in documents]
         assert [one["si"] for one in stored] == sis
         assert client.post("/ingest", json=body).json()["unchanged"] == 4  # the same label every time
+
+
+def test_entities_of_the_registry_that_a_text_names_are_labelled_by_what_it_says_of_them(client: TestClient) -> None:
+    settings = {"labeller": "vader", "registry": {"Spa": ["Wellness Area"], "Bar": ["Lounge"]}}
+    assert client.put("/collections/named", json=settings).status_code == 200
+    document = {
+        "id": "d",
+        "text": "The wellness area was wonderful, we loved it! The sauna was cold. A horrible lounge.",
+    }
+    body = {"collection": "named", "documents": [document]}
+    report = client.post("/ingest", json=body).json()
+    assert (report["created"], report["entities"]) == (1, 2)
+    stored = client.get("/documents/d?collection=named").json()
+    assert {one["entity"]: one["si"] for one in stored["opinions"]} == {"spa": 30, "bar": -20}  # -2.5: -0.54
+    assert client.get("/entities/spa?collection=named").json()["counts"]["30"] == 1
+    assert client.post("/ingest", json=body).json()["unchanged"] == 1
+    candidates = ["The lounge is great!", "It was great!"]
+    answer = rerank(client, entity="bar", collection="named", candidates=candidates, variant="top_k", expansion="none")
+    assert [result["entity_match"] for result in answer["results"]] == [True, False]
 
 
 def test_bad_documents_are_named_beside_labelled_ones(client: TestClient, labelled: str) -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from app.entities import NamesInText
 from app.labelling import Label, open_labeller
 from app.store.base import CollectionSettings
 from warp_core import InvalidInputError
@@ -16,8 +17,10 @@ def test_positions_become_bins_of_the_collection_s_scale():
     positions = (-50.0, -40.0, -30.0, -20.0, -10.0, 0.0, 10.0, 20.0, 30.0, 40.0, 50.0)
     label = open_labeller(CollectionSettings(positions, labeller="vader"))
     assert label is not None
-    assert label("The pool was horrible and awful.", ["pool", "bar"]) == Label(2, {"pool": 2})
-    assert label("   ", ["pool"]) is None
+    assert label("The pool was horrible and awful.", NamesInText({"pool": "pool", "bar": "bar"})) == Label(
+        2, {"pool": 2}
+    )
+    assert label("   ", NamesInText({})) is None
 
 
 def test_a_scale_without_the_labels_positions_is_refused():

@@ -46,10 +46,12 @@ Ask = Callable[..., Any]
 def ask(model: Plane) -> Ask:
     """Asks within one loop, and closes what it opened."""
 
-    async def asked(*questions: tuple[str, LocalCollection], least: float = 0.5) -> list[tuple[str | None, str]]:
+    async def asked(
+        *questions: tuple[str, LocalCollection], least: float = 0.5, aliases: dict[str, str] | None = None
+    ) -> list[tuple[str | None, str]]:
         async for names in opened(model):
             model.texts.clear()
-            answers = [await names.nearest(query, "c", known, least) for query, known in questions]
+            answers = [await names.nearest(query, "c", known, aliases or {}, least) for query, known in questions]
         return [(one.entity, one.reason) for one in answers]
 
     return asked
@@ -85,6 +87,14 @@ async def test_of_two_names_about_as_near_neither_is_guessed(ask: Ask):
     assert apart[0] == "one 0.84"
 
 
+async def test_an_entity_is_found_by_any_of_its_names_which_do_not_compete(ask: Ask):
+    aliases = {"other 0.82": "one 0.3", "third 0.80": "one 0.3"}
+    answers = await ask(("query", index("one 0.3", "two 0.7")), aliases=aliases)
+    assert answers == [("one 0.3", "'other 0.82' is the nearest to the question (similarity 0.82)")]
+    close = await ask(("query", index("one 0.3", "two 0.78")), aliases=aliases)
+    assert close == [(None, "'other 0.82' and 'two 0.78' are about as near (0.82)")]
+
+
 async def test_a_sole_entity_still_has_to_be_near(ask: Ask):
     answers = await ask(("query", index("sole 0.8")), ("query", index("sole 0.2")))
     assert [entity for entity, _ in answers] == ["sole 0.8", None]
@@ -102,7 +112,7 @@ async def test_an_empty_collection_has_no_nearest_entity(ask: Ask, model: Plane)
 
 
 async def test_without_an_encoder_nothing_is_near():
-    assert (await NearestNames(None).nearest("query", "c", index("a 0.9"), 0.0)).entity is None
+    assert (await NearestNames(None).nearest("query", "c", index("a 0.9"), {}, 0.0)).entity is None
 
 
 async def test_each_name_is_encoded_once_also_when_others_come_and_go(ask: Ask, model: Plane):
@@ -120,7 +130,7 @@ async def test_many_who_ask_at_once_wait_for_one_encoding_of_the_names(model: Pl
     async for names in opened(model):
         model.texts.clear()
         known = index("a 0.6", "b 0.9")
-        answers = await asyncio.gather(*(names.nearest("query", "c", known, 0.5) for _ in range(10)))
+        answers = await asyncio.gather(*(names.nearest("query", "c", known, {}, 0.5) for _ in range(10)))
         assert {one.entity for one in answers} == {"b 0.9"}
         assert model.texts == {"query": 1, "a 0.6": 1, "b 0.9": 1}
 
@@ -131,14 +141,14 @@ async def test_who_comes_while_many_names_are_encoded_is_told_and_who_comes_afte
     monkeypatch.setattr(entities, "PATIENCE_S", 0.0)
     async for names in opened(model):
         known = index("a 0.6", "b 0.9")
-        first = await names.nearest("query", "c", known, 0.5)
+        first = await names.nearest("query", "c", known, {}, 0.5)
         assert (first.entity, first.reason) == (None, "the names of the entities are still being encoded")
         await asyncio.gather(*names._learning.values())
-        assert (await names.nearest("query", "c", known, 0.5)).entity == "b 0.9"
+        assert (await names.nearest("query", "c", known, {}, 0.5)).entity == "b 0.9"
 
 
 async def test_too_many_entities_are_not_looked_through(ask: Ask, model: Plane, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(entities, "MAX_NAMES", 2)
     ((entity, reason),) = await ask(("query", index("a 0.6", "b 0.9", "c 0.1")))
-    assert (entity, reason) == (None, "over 2 entities are too many to look for the nearest")
+    assert (entity, reason) == (None, "over 2 names are too many to look for the nearest")
     assert not model.texts

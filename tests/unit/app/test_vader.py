@@ -1,5 +1,6 @@
 import pytest
 
+from app.entities import NamesInText
 from app.labelling import vader
 from app.remembered import Remembered
 
@@ -52,6 +53,13 @@ def test_the_lexicon_tells_how_strong_a_text_is(text: str, sign: int, intensity:
     assert vader.intensity_toward(text, sign) == intensity
 
 
+def names(*entities: str) -> NamesInText:
+    return NamesInText({entity: entity for entity in entities})
+
+
+NONE = names()
+
+
 @pytest.fixture
 def scores(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Sentences score what they say, `+0.5.`; the list tells which were read."""
@@ -73,7 +81,7 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 )
 @pytest.mark.parametrize("sign", [1, -1])
 def test_labels_are_cut_at_5_35_and_70_hundredths(scores: list[str], compound: float, position: float, sign: int):
-    assert vader.intensities(f"it is {sign * compound}!") == (sign * position, {})
+    assert vader.intensities(f"it is {sign * compound}!", NONE) == (sign * position, {})
 
 
 @pytest.mark.parametrize(
@@ -87,22 +95,22 @@ def test_labels_are_cut_at_5_35_and_70_hundredths(scores: list[str], compound: f
     ],
 )
 def test_a_text_is_labelled_by_the_mean_of_the_sentences_that_lean(scores: list[str], text: str, position: float):
-    assert vader.intensities(text) == (position, {})
+    assert vader.intensities(text, NONE) == (position, {})
 
 
 def test_an_entity_is_labelled_by_the_sentences_that_name_it(scores: list[str]):
     text = "the pool 0.8! the room -0.8! the Pool and room 0.96! nothing 0.4!"
-    assert vader.intensities(text, ["pool", "room", "bar"]) == (10, {"pool": 30, "room": 10})
+    assert vader.intensities(text, names("pool", "room", "bar")) == (10, {"pool": 30, "room": 10})
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\n"])
 def test_a_text_without_words_has_no_label(scores: list[str], text: str):
-    assert vader.intensities(text) is None
+    assert vader.intensities(text, NONE) is None
 
 
 def test_a_text_that_comes_again_is_not_read_again(scores: list[str]):
-    for names in ((), ("pool",)):
-        vader.intensities("the pool 0.8! b 0.1!", names)
+    for looked_for in (NONE, names("pool")):
+        vader.intensities("the pool 0.8! b 0.1!", looked_for)
     assert scores == ["the pool 0.8!", "b 0.1!"]
 
 
@@ -110,4 +118,4 @@ def test_the_lexicon_labels_real_sentences():
     pytest.importorskip("vaderSentiment")
     text = "The breakfast was wonderful, we loved it! The pool was dirty and horrible. It opens at ten."
     # 2.7 + 2.9 + 0.292 for the sign: 0.84; -1.9 - 2.5: -0.75; their mean of 0.04 leans nowhere
-    assert vader.intensities(text, ["breakfast", "pool"]) == (0, {"breakfast": 30, "pool": -30})
+    assert vader.intensities(text, names("breakfast", "pool")) == (0, {"breakfast": 30, "pool": -30})
