@@ -49,7 +49,7 @@ class Labels:
     @cached_property
     def domain(self) -> list[int]:
         """Opinions on all entities together in each bin, length n_bins."""
-        summed: list[int] = np.sum([self.counts(entity) for entity in self.opinions], axis=0, dtype=int).tolist()
+        summed: list[int] = np.sum([[0] * self.scale.n_bins, *map(self.counts, self.opinions)], axis=0).tolist()
         return summed
 
     def target(self, entity: str) -> TargetDistribution:

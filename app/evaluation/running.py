@@ -12,6 +12,7 @@ import numpy as np
 import app
 import warp_core
 from app import encoder as encoder_module
+from app.columns import CHARACTERS_A_TOKEN
 from app.encoder import Encoder, unit
 from app.evaluation import text_labels
 from app.evaluation.cache import Cache, code_of, digest_of, packages_of
@@ -33,7 +34,6 @@ from warp_core.evaluation.robustness import Population
 LabelName = Literal["human", "text"]
 CHUNK = 1000
 """Documents that are encoded, or labelled, as one part."""
-CHARACTERS_A_TOKEN = 4
 
 
 class Progress(Protocol):
@@ -164,7 +164,8 @@ def _labellings(
     corpus: Corpus, layout: Layout, scale: OpinionScale, cache: Cache, workers: Executor, progress: Progress
 ) -> dict[LabelName, Labels]:
     """What people say, where they say it, and what the text says."""
-    by_mention = layout.entities_from == "mentions"
+    people_say = corpus.human is not None and bool(corpus.human.opinions)
+    by_mention = layout.entities_from == "mentions" or not people_say
     mentions = {entity: layout.mentions[name] for entity, name in mention_names(layout).items()}
     held: list[list[str]] = [[] for _ in corpus.ids]
     if corpus.human and not by_mention:
@@ -194,7 +195,7 @@ def _labellings(
         found["human"] = Labels(
             {e: {i: int(documents[i]) for i in own if documents[i] >= 0} for e, own in text.items()}, documents, scale
         )
-    elif corpus.human and corpus.human.opinions:
+    elif corpus.human and people_say:
         found["human"] = corpus.human
     found["text"] = Labels(text, np.array([scale.nearest_bin(one.whole) for one in labelled], np.intp), scale)
     return found
