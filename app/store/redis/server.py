@@ -130,6 +130,19 @@ class Server:
         return _confirmed(answers[:-1], answers[-1:]) if confirm else list(answers)
 
 
+class Watched(Server):
+    """The master that sentinels name."""
+
+    def __init__(self, client: Any, sentinels: Sequence[Any]) -> None:
+        super().__init__(client)
+        self._sentinels = sentinels
+
+    async def close(self) -> None:
+        await super().close()
+        for sentinel in self._sentinels:
+            await sentinel.aclose()
+
+
 class Cluster(Server):
     """A Redis Cluster. A pipeline is one round trip to each of its servers, at once."""
 
@@ -223,7 +236,7 @@ def open_server(url: str) -> Server:
                 )
             )
         if kind == "sentinel":
-            return Server(_master(url, scheme, hosts, common, options))
+            return _master(url, scheme, hosts, common, options)
         pool = BlockingConnectionPool.from_url(url, max_connections=MAX_CONNECTIONS, timeout=CALL_TIMEOUT_S, **options)
     except (ValueError, TypeError, RedisClusterException) as error:
         raise InvalidInputError("store", f"is no URL of a Redis server: {error}") from error
@@ -248,7 +261,7 @@ def _without_place(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _master(
     url: str, scheme: str, hosts: Sequence[tuple[str, int]], common: Mapping[str, Any], options: Mapping[str, Any]
-) -> Any:
+) -> Server:
     service, _, database = urlsplit(url).path.strip("/").partition("/")
     if not service:
         raise ValueError("the name of the master is missing: .../NAME")
@@ -259,7 +272,7 @@ def _master(
     pool: Any = _MasterPool(  # type: ignore[no-untyped-call]
         service, sentinel, max_connections=MAX_CONNECTIONS, db=int(database or 0), **login, **options
     )
-    return Redis.from_pool(pool)
+    return Watched(Redis.from_pool(pool), sentinel.sentinels)
 
 
 class _MasterPool(SentinelConnectionPool, BlockingConnectionPool):
