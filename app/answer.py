@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from app.clock import Stopwatch
-from app.pool import UNKNOWN, Pool
+from app.pool import Pool
 from app.presentation import by_position, finite, position, target_output
 from app.schemas import Ask, CandidateInput, Decision, Distributions, EntitySource, Quality, RerankResponse, Result
 from app.store.base import StoredDocument
 from warp_core import SELECTORS, CandidatePool, Selection, reachable_w1
+from warp_core.candidates import matched_share
 from warp_core.distributions import shares
 from warp_core.transport import w1_of_counts
 
@@ -59,7 +60,7 @@ def answer_to(
             variant=outcome.variant,
             expansion=outcome.expansion,
             em_top_k=round(outcome.top_k.em, 4),
-            em_pool=round(float(outcome.given.matched.mean()), 4) if len(outcome.given) else 0.0,
+            em_pool=round(matched_share(outcome.given.matched), 4),
             em_attainable=round(outcome.em_attainable, 4),
             deficit=[position(b, scale) for b in outcome.deficit],
             added=outcome.added,
@@ -78,30 +79,37 @@ def _results(
     request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput], stored: Mapping[str, StoredDocument]
 ) -> list[Result]:
     pool, chosen, scale = outcome.pool, outcome.chosen, outcome.given.scale
+    shown: list[float | None] = [*(position(b, scale) for b in range(scale.n_bins)), None]  # the last is UNKNOWN's
     results = []
-    before = scale.range  # the papers' W1 of an empty list
-    for rank, (i, w1_after) in enumerate(zip(chosen.indices.tolist(), chosen.w1_after, strict=True)):
+    for rank, (i, w1) in enumerate(zip(chosen.indices.tolist(), chosen.w1_after, strict=True)):
         name, index = pool.ids[i], pool.indices[i]
         result = Result(
             id=name,
             index=index,
             rank=rank,
             score=pool.scores[i],
-            si=position(pool.bins[i], scale) if pool.bins[i] != UNKNOWN else None,
+            si=shown[pool.bins[i]],
             entity_match=pool.matched[i],
             origin="expansion" if index is None else "pool",
-            w1_after=finite(w1_after),
+            w1_after=finite(w1),
         )
         if candidates and index is not None:
             _return_as_given(result, candidates[index])
         elif name is not None and name in stored:
             content = stored[name].content
             result.text, result.metadata, result.attributes = content.text, content.metadata, content.attributes
-        if request.explain:
-            result.w1_gain = finite(before - w1_after)
-        before = before if math.isnan(w1_after) else w1_after
         results.append(result)
+    if request.explain:
+        _tell_gains(results, chosen.w1_after, scale.range)
     return results
+
+
+def _tell_gains(results: Sequence[Result], path: Sequence[float], empty: float) -> None:
+    """By how much each document lowers W1; `empty` is the papers' W1 of an empty list."""
+    before = empty
+    for result, w1 in zip(results, path, strict=True):
+        result.w1_gain = finite(before - w1)
+        before = before if math.isnan(w1) else w1
 
 
 def _return_as_given(result: Result, candidate: CandidateInput) -> None:
@@ -115,10 +123,8 @@ def _return_as_given(result: Result, candidate: CandidateInput) -> None:
 
 def _quality(request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput]) -> Quality:
     given, chosen, target = outcome.given, outcome.chosen, outcome.chosen.target
-    with_bin = sum(chosen.pool.counts(chosen.indices))
+    with_bin = sum(chosen.counts)
     scope = "pool" if request.fill else request.scope or SELECTORS[outcome.variant].scope
-    indices = [outcome.pool.indices[i] for i in chosen.indices.tolist()]
-    tokens = [candidates[i].tokens for i in indices if candidates and i is not None]
     return Quality(
         w1=finite(chosen.w1),
         w1_matched=finite(chosen.w1_matched),
@@ -128,15 +134,22 @@ def _quality(request: Ask, outcome: Outcome, candidates: Sequence[CandidateInput
         em=round(chosen.em, 4),
         selected=len(chosen),
         requested=request.k,
-        tokens=sum(t for t in tokens if t is not None) if any(t is not None for t in tokens) else None,
+        tokens=_tokens(outcome, candidates),
     )
+
+
+def _tokens(outcome: Outcome, candidates: Sequence[CandidateInput]) -> int | None:
+    """What the chosen cost, as far as the request told; None where it told nothing."""
+    indices = [outcome.pool.indices[i] for i in outcome.chosen.indices.tolist()]
+    told = [t for i in indices if candidates and i is not None and (t := candidates[i].tokens) is not None]
+    return sum(told) if told else None
 
 
 def _distributions(outcome: Outcome) -> Distributions:
     scale = outcome.given.scale
     lists = (
         outcome.given.counts(),
-        outcome.given.counts(outcome.top_k.indices),
-        outcome.chosen.pool.counts(outcome.chosen.indices),
+        outcome.top_k.counts,
+        outcome.chosen.counts,
     )
     return Distributions(*(by_position(shares(counts).tolist(), scale) for counts in lists))

@@ -1,6 +1,7 @@
 """What some selectors need of every candidate beyond relevance and bin: embeddings, texts, token costs."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +79,10 @@ async def _embeddings(
     encoder: Encoder | None,
 ) -> NDArray[np.float64]:
     """The candidate's own, else the index's, else its text's; shape (N, d)."""
-    vectors: list[NDArray[np.float32] | list[float] | None] = [
-        one.embedding if one is not None and one.embedding else index.vector(name) if name is not None else None
+    vectors: list[NDArray[Any] | None] = [
+        one.embedding
+        if one is not None and one.embedding is not None
+        else (index.vector(name) if name is not None else None)
         for name, one in zip(pool.ids, brought, strict=True)
     ]
     without = [i for i, vector in enumerate(vectors) if vector is None]

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
+import numpy as np
 
 from app.errors import InvalidRequestError, MalformedBodyError, escaped
+from app.schemas import Embedding
 
 T = TypeVar("T")
 
@@ -26,7 +28,7 @@ class BodyDecoder(Generic[T]):
     """Decodes one type of body, strictly."""
 
     def __init__(self, type_: type[T]) -> None:
-        self._decoder = msgspec.json.Decoder(type_)
+        self._decoder = msgspec.json.Decoder(type_, dec_hook=_custom)
         self._fields = sorted(_field_names(type_))
 
     def decode(self, body: bytes | msgspec.Raw) -> T:
@@ -49,10 +51,12 @@ class BodyDecoder(Generic[T]):
     def _invalid(self, body: bytes, message: str) -> InvalidRequestError:
         match = _PATH.match(message)
         what, path = (match["what"], match["path"]) if match else (message, "$")
+        inner = _PATH.match(what)  # of a value that `_custom` made
+        what, below = (inner["what"], inner["path"][1:]) if inner else (what, "")
         path, inside_mapping, _ = path.partition("[...]")  # msgspec does not tell the keys of a mapping
         if inside_mapping and (unacceptable := _first_unacceptable(body)):
             return InvalidRequestError.at(*unacceptable)
-        pointer = "".join(f"/{escaped(name) or position}" for name, position in _STEP.findall(path))
+        pointer = "".join(f"/{escaped(name) or position}" for name, position in _STEP.findall(path + below))
         if unknown := _UNKNOWN.match(what):
             near = difflib.get_close_matches(unknown["field"], self._fields, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -60,6 +64,40 @@ class BodyDecoder(Generic[T]):
         if missing := _MISSING.match(what):
             return InvalidRequestError.at(f"{pointer}/{missing['field']}", "this field is required")
         return InvalidRequestError.at(pointer, what[:1].lower() + what[1:])
+
+
+def _custom(type_: type[Any], value: Any) -> Any:
+    """A value of a type that JSON does not have: an embedding.
+
+    Each is made of its list at once, which also lets other threads run between two of them: of a body of megabytes,
+    embeddings are all that takes long.
+    """
+    if type_ is not Embedding:
+        raise NotImplementedError(f"no such type in a body: {type_}")
+    if not isinstance(value, list):
+        raise ValueError(f"Expected `array`, got `{_name(value)}`")
+    if not _NUMBERS.issuperset(map(type, value)):
+        wrong = next(i for i, item in enumerate(value) if type(item) not in _NUMBERS)
+        raise ValueError(f"Expected `float`, got `{_name(value[wrong])}` - at `$[{wrong}]`")
+    try:
+        return np.array(value, np.float64)
+    except OverflowError:
+        raise ValueError("Number out of range") from None
+
+
+_NUMBERS = frozenset({float, int})
+_NAMES = {str: "str", bool: "bool", type(None): "null", list: "array", dict: "object", int: "int", float: "float"}
+
+
+def _name(value: Any) -> str:
+    return _NAMES[type(value)]
+
+
+def schema_of_custom(type_: type[Any]) -> dict[str, Any]:
+    """The JSON schema of an embedding."""
+    if type_ is not Embedding:
+        raise NotImplementedError(f"no such type in a body: {type_}")
+    return {"type": "array", "items": {"type": "number"}}
 
 
 def _field_names(type_: Any) -> set[str]:

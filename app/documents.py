@@ -82,7 +82,7 @@ def _opinions(document: DocumentInput, scale: OpinionScale) -> list[Opinion]:
         if entity in opinions:
             raise InvalidRequestError.at(f"{pointer}/entity", f"a second opinion on {entity!r}")
         opinions[entity] = Opinion(
-            entity, b, given.confidence, given.evidence, given.evidence_type, given.impact, given.markers
+            entity, b, given.confidence, given.evidence, given.evidence_type, given.impact, list(given.markers)
         )
     return list(opinions.values())
 

@@ -8,6 +8,9 @@ ServiceError
 ├── UnauthorizedError         no key, or a wrong one                                       401
 ├── ForbiddenError            the key lacks the right                                      403
 ├── NotFoundError             nothing has that name                                        404
+├── OverloadedError           too much is under way                                        429
+├── ClientGoneError           whoever asked has left; nobody reads the answer              400
+├── DeadlineError             the answer took too long                                     504
 ├── CollectionChangedError    a change was made for another scale or vector space        503
 └── StoreUnavailableError     the store cannot be reached, or refuses                      503
 
@@ -131,6 +134,28 @@ class NotFoundError(ServiceError):
 
     status = HTTPStatus.NOT_FOUND
     kind = "not-found"
+
+
+class OverloadedError(ServiceError):
+    """Too much is under way already."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    kind = "overloaded"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
+
+
+class ClientGoneError(ServiceError):
+    """Whoever asked has left."""
+
+    status = HTTPStatus.BAD_REQUEST
+    kind = "client-gone"
+
+
+class DeadlineError(ServiceError):
+    """The answer took too long."""
+
+    status = HTTPStatus.GATEWAY_TIMEOUT
+    kind = "deadline"
 
 
 class CollectionChangedError(ServiceError):

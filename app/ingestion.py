@@ -14,6 +14,8 @@ from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpac
 
 BATCH = 256
 """Documents that are encoded together and stored in one transaction."""
+BATCH_BYTES = 4 * 2**20
+"""Fewer are, where they are large: what waits is held in memory."""
 ATTEMPTS = 3
 """How often a batch is read anew because its collection changed; one that will not hold still is an error."""
 
@@ -35,6 +37,7 @@ class Ingestion:
         self._store = store
         self._encoder = encoder
         self._taken = 0
+        self._bytes = 0
         self._waiting: list[tuple[int, msgspec.Raw | bytes]] = []
         self._outcomes: Counter[str] = Counter()
         self._failed: list[FailedDocument] = []
@@ -50,7 +53,8 @@ class Ingestion:
         """
         self._waiting.append((self._taken, raw))
         self._taken += 1
-        if len(self._waiting) >= BATCH:
+        self._bytes += len(memoryview(raw))
+        if len(self._waiting) >= BATCH or self._bytes >= BATCH_BYTES:
             await self._flush()
 
     async def finish(self) -> IngestResponse:
@@ -70,6 +74,7 @@ class Ingestion:
 
     async def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
+        self._bytes = 0
         if not waiting:
             return
         failed_before = len(self._failed)

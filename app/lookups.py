@@ -1,8 +1,17 @@
-"""What a re-ranking reads: from the store, and, while that cannot be reached, from what this process knows of it."""
+"""What a re-ranking reads: from what this process knows of the store, and from the store itself where it must.
 
+The index is at most one poll behind what other processes write, and never behind what this one has written. What it has
+of a document is not read again, and counts are read again only when they are as old as that. So a re-ranking whose
+candidates are labelled, by the request or by the index, costs the store nothing.
+"""
+
+import asyncio
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from time import monotonic
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
@@ -12,10 +21,13 @@ from app.store.facets import ALL
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 REMEMBERED_SETTINGS = 1000
 REMEMBERED_TARGETS = 10_000
 """How many of each are kept for the time when the store cannot be reached."""
+REMEMBERED_COUNTS = 10_000
+RETRY_S = 0.5
 
 
 class Found(NamedTuple):
@@ -27,26 +39,53 @@ class Found(NamedTuple):
     """Why it is only the last known, when it is."""
 
 
+class _Counted(NamedTuple):
+    """A lookup without labels, and when it was made."""
+
+    lookup: Lookup
+    at: float
+
+
 class Lookups:
     """The store's reads that a re-ranking can do without.
 
-    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either.
+    While the follower cannot reach the store, which it tries all the time, nobody else waits for it either. Until it
+    has noticed, whoever was not answered in time spares the others the same.
+
+    Parameters
+    ----------
+    staleness_s : how old counts may be. What this process itself writes is told by `forget`.
+    timeout_s : how long the store may take for an answer.
+    retry_s : how long a store that took longer is left alone.
     """
 
-    def __init__(self, store: Store, index: Index, follower: Follower) -> None:
+    def __init__(
+        self,
+        store: Store,
+        index: Index,
+        follower: Follower,
+        staleness_s: float,
+        timeout_s: float,
+        retry_s: float = RETRY_S,
+    ) -> None:
         self._store = store
         self._index = index
         self._follower = follower
+        self._staleness_s = staleness_s
+        self._timeout_s = timeout_s
+        self._retry_s = retry_s
+        self._silent_until: float | None = None  # it did not answer in time: when one may ask again
         self._settings: _Remembered[str, CollectionSettings] = _Remembered(REMEMBERED_SETTINGS)
         self._targets: _Remembered[tuple[str, str], ExternalTarget] = _Remembered(REMEMBERED_TARGETS)
+        self._counts: _Remembered[Hashable, _Counted] = _Remembered(REMEMBERED_COUNTS)
+        self._forgotten = 0  # times that `forget` was called: what was asked for before is not kept after
 
     async def aliases(self, collection: str) -> Mapping[str, str]:
         """The entities' other names, as last known: name that opinions count under, by other name."""
         settings = self._settings.get(collection)
         if settings is None:
             try:
-                self._check()
-                settings = await self._store.settings(collection)
+                settings = await self._asked(lambda: self._store.settings(collection))
             except StoreUnavailableError:
                 return {}
             if settings is None:
@@ -55,45 +94,107 @@ class Lookups:
         return settings.aliases
 
     async def lookup(
-        self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str] = (ALL,)
+        self,
+        collection: str,
+        entity: str | None,
+        ids: Sequence[str],
+        facets: Sequence[str] = (ALL,),
+        labelled: Sequence[str] = (),
     ) -> Found:
-        """Labels of documents, and counts of an entity under whatever name it is asked for."""
+        """Labels of documents, and counts of an entity under whatever name it is asked for.
+
+        Parameters
+        ----------
+        ids : documents whose labels are wanted.
+        labelled : documents that are labelled already: of them only those that are excluded matter.
+        """
         asked = entity
         known = self._settings.get(collection)
+        index = self._index[collection]
         try:
             while True:
                 if asked is not None:
                     entity = known.aliases.get(asked, asked) if known else asked
-                self._check()
-                found = await self._store.lookup(collection, entity, ids, facets)
+                found = await self._found(collection, index, entity, ids, facets, labelled)
                 known = found.settings
                 if asked is None or known.aliases.get(asked, asked) == entity:
-                    break
+                    return Found(found, entity, None)
         except StoreUnavailableError as error:
             external = self._targets.get((collection, entity or ""))
-            last = _last_known(self._index[collection], known, entity, ids, len(facets), external)
+            last = _last_known(index, known, entity, [*ids, *labelled], len(facets), external)
             return Found(last, entity, error.detail)
+
+    async def _found(
+        self,
+        collection: str,
+        index: CollectionIndex,
+        entity: str | None,
+        ids: Sequence[str],
+        facets: Sequence[str],
+        labelled: Sequence[str],
+    ) -> Lookup:
+        self._check()
+        labels = _labels(index, entity, ids) if ids else {}
+        missing = [name for name in ids if name not in labels]
+        missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
+        counted = None if missing else self._counts.get((collection, entity, *facets))
+        if counted is not None and monotonic() - counted.at <= self._staleness_s:
+            return replace(counted.lookup, labels=labels)
+        found = await self._read(collection, entity, missing, facets)
+        return replace(found, labels={**labels, **found.labels})
+
+    async def _read(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
+        before, begin = self._forgotten, monotonic()
+        found = await self._asked(lambda: self._store.lookup(collection, entity, ids, facets))
         if found.known:
             self._settings.put(collection, found.settings)
         if found.external and entity is not None:
             self._targets.put((collection, entity), found.external)
         else:
             self._targets.forget((collection, entity or ""))
-        return Found(found, entity, None)
+        if found.known and self._forgotten == before:
+            self._counts.put((collection, entity, *facets), _Counted(replace(found, labels={}), begin))
+        return found
+
+    def forget(self) -> None:
+        """Something was written here: all counts are read anew."""
+        self._forgotten += 1
+        self._counts = _Remembered(REMEMBERED_COUNTS)
 
     async def documents(self, collection: str, ids: Sequence[str]) -> tuple[dict[str, StoredDocument], str | None]:
         """Those of the documents that are stored, and why there are none, when the store cannot be reached."""
         if not ids:
             return {}, None
         try:
-            self._check()
-            return await self._store.documents(collection, ids), None
+            return await self._asked(lambda: self._store.documents(collection, ids)), None
         except StoreUnavailableError as error:
             return {}, error.detail
 
     def _check(self) -> None:
         if not self._follower.caught_up:
             raise StoreUnavailableError("the store cannot be reached")
+
+    async def _asked(self, question: Callable[[], Awaitable[T]]) -> T:
+        """What the store answers in time.
+
+        Raises
+        ------
+        StoreUnavailableError : it does not.
+        """
+        self._check()
+        now = monotonic()
+        if self._silent_until is not None and now < self._silent_until:
+            raise StoreUnavailableError("the store does not answer in time")
+        if self._silent_until is not None:
+            self._silent_until = now + self._retry_s  # this one tries, the others wait for what comes of it
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await question()
+        except TimeoutError:
+            self._silent_until = monotonic() + self._retry_s
+            raise StoreUnavailableError("the store does not answer in time") from None
+        self._silent_until = None
+        return answer
 
 
 class _Remembered(Generic[K, V]):
@@ -114,6 +215,17 @@ class _Remembered(Generic[K, V]):
 
     def forget(self, key: K) -> None:
         self._values.pop(key, None)
+
+
+def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:
+    """Labels of the documents that the index knows to hold an opinion on the entity; of others it does not know all."""
+    if entity is None:
+        return {}
+    return {
+        name: Labels(bins[entity], None, excluded=False)
+        for name in ids
+        if (bins := index.bins(name)) is not None and entity in bins
+    }
 
 
 def _last_known(

@@ -7,7 +7,9 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
+from app.draining import Draining
 from app.errors import install_error_handlers
+from app.interpreter import quick_to_answer
 from app.keys import keys_of
 from app.metrics import Metrics
 from app.middleware import AroundRequests
@@ -15,6 +17,7 @@ from app.openapi import described
 from app.resources import open_resources, policy_of
 from app.routes import catalog, entities, explorer, health, ingest, rerank
 from app.security import Gate
+from app.server import RECEIVE_TIMEOUT
 from app.settings import Settings
 
 
@@ -22,12 +25,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The ASGI application; settings come from the environment when none are given."""
     settings = settings or Settings()
     metrics = Metrics(policy_of(settings), settings.metrics_dir)
+    draining = Draining(settings.drain_ms / 1000)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
         async with open_resources(settings, metrics) as resources:
             app.state.resources = resources
-            yield
+            app.state.draining = draining
+            with quick_to_answer(), draining.before_term():
+                yield {RECEIVE_TIMEOUT: settings.receive_timeout_ms / 1000}
 
     app = FastAPIOffline(  # its /docs loads nothing from outside
         title="WARP",
@@ -48,7 +54,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             allow_headers=("*",),
             expose_headers=("x-request-id", "retry-after"),
         )
-    app.add_middleware(AroundRequests, metrics=metrics, log_requests=settings.access_log)
+    app.add_middleware(AroundRequests, metrics=metrics, draining=draining, log_requests=settings.access_log)
     install_error_handlers(app)
     described.install(app, settings)
     return app

@@ -84,7 +84,8 @@ class Metrics:
         self.degraded = Counter(
             "warp_degraded_total", "Answers without all that they need.", ("reason",), _each(DEGRADED)
         )
-        self.shed = Counter("warp_shed_total", "Requests refused because too many were under way.")
+        self.shed = Counter("warp_shed_total", "Requests refused because too much was under way.")
+        self.abandoned = Counter("warp_abandoned_total", "Requests whose client left first.")
         self.index_documents = Gauge("warp_index_documents", "Documents in the index.", max)
         self.store_up = Gauge("warp_store_up", "Whether the store answered last time.", min)
         self.resident_bytes = Gauge("process_resident_memory_bytes", "Memory of all processes.", sum)

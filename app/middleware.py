@@ -8,6 +8,7 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.draining import Draining
 from app.errors import problem_response
 from app.logs import request_id
 from app.metrics import Metrics
@@ -41,9 +42,10 @@ class AroundRequests:
     log_requests : write one line for each request.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, log_requests: bool = False) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, draining: Draining, log_requests: bool = False) -> None:
         self._app = app
         self._metrics = metrics
+        self._draining = draining
         self._log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,6 +64,8 @@ class AroundRequests:
                 status = message["status"]
                 given = message.get("headers", ())
                 more = () if any(name == _POLICY for name, _ in given) else kind
+                if self._draining.begun:  # the next request opens another, to who is still there then
+                    more = (*more, (b"connection", b"close"))
                 message = {**message, "headers": [*given, (REQUEST_ID, own_id), *_SECURITY, *more]}
             await send(message)
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 
+from app.decoding import schema_of_custom
 from app.errors import Problem
 from app.security import is_open
 from app.settings import Settings
@@ -22,7 +23,9 @@ _PROBLEMS = {
     413: "The body is over the limit.",
     415: "The body is declared to be something else than JSON.",
     422: "A field breaks a rule; `errors` names each.",
+    429: "Too much is under way; try again after `Retry-After` seconds.",
     503: "The store cannot be reached.",
+    504: "It took longer than the service allows.",
 }
 
 
@@ -70,7 +73,9 @@ class Described:
 
         def openapi() -> dict[str, Any]:
             document = build()
-            _, components = msgspec.json.schema_components(dict.fromkeys(self._records), ref_template=_REF)
+            _, components = msgspec.json.schema_components(
+                dict.fromkeys(self._records), ref_template=_REF, schema_hook=schema_of_custom
+            )
             schemas = document.setdefault("components", {}).setdefault("schemas", {})
             schemas.update(components)
             _limit(schemas, settings)
@@ -103,7 +108,7 @@ def _limit(schemas: dict[str, Any], settings: Settings) -> None:
 
 
 def _schema(record: type[msgspec.Struct]) -> dict[str, Any]:
-    (schema,), _ = msgspec.json.schema_components([record], ref_template=_REF)
+    (schema,), _ = msgspec.json.schema_components([record], ref_template=_REF, schema_hook=schema_of_custom)
     return schema
 
 

@@ -2,22 +2,39 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.encoder import Encoder, unit
-from app.errors import InvalidRequestError
+from app.errors import InvalidRequestError, pointing_at
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name
-from app.schemas import CandidateInput, RerankRequest
+from app.schemas import CandidateInput, OpinionInput, RerankRequest
 from app.store.base import CollectionSettings, Labels, Lookup, Vector
-from warp_core import CandidatePool, InvalidInputError, OpinionScale
+from warp_core import CandidatePool, OpinionScale
 
 UNKNOWN = -1
 
-Score = tuple[float, float]
-"""As it is shown, and as relevance: higher is better."""
+Label = tuple[int, bool]
+"""Bin on the queried entity, else of the whole document, else -1; and whether it is on the entity."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a candidate is worth to the question, one entry a candidate.
+
+    Parameters
+    ----------
+    shown : as the caller gave them, or as they were computed.
+    relevance : the same, turned so that higher is better.
+    query_vector : the unit vector whose similarity the scores are, when they are one.
+    """
+
+    shown: list[float]
+    relevance: list[float]
+    query_vector: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -58,8 +75,8 @@ class Pool:
         """What the selectors see; `columns` are those that not every selector needs."""
         more = columns or Columns()
         return CandidatePool(
-            self.relevance,
-            self.bins,
+            np.array(self.relevance, np.float64),
+            np.array(self.bins, np.intp),
             np.array(self.matched, np.bool_),
             scale,
             embeddings=more.embeddings,
@@ -91,81 +108,95 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> list[Cand
         raise InvalidRequestError.at(
             "/candidates", f"at most {max_candidates} are allowed, got {len(request.candidates)}"
         )
-    candidates = [CandidateInput(text=c) if isinstance(c, str) else c for c in request.candidates]
-    scored = sum(c.score is not None for c in candidates)
-    if scored not in (0, len(candidates)):
-        first = next(i for i, c in enumerate(candidates) if c.score is None)
+    candidates = [c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in request.candidates]
+    scores = [c.score for c in candidates]
+    if None in scores and scores.count(None) < len(scores):
+        first = scores.index(None)
         raise InvalidRequestError.at(f"/candidates/{first}/score", "either all candidates have a score or none")
-    for i, c in enumerate(candidates):
-        try:
-            if c.id is not None:
-                checked_name("id", c.id)
-        except InvalidInputError as error:
-            raise InvalidRequestError.at(f"/candidates/{i}/id", error.detail) from error
+    if not "".join([c.id for c in candidates if c.id is not None]).isascii():
+        _check_ids(candidates)
     _check_embeddings(candidates)
     return candidates
 
 
+def _check_ids(candidates: Sequence[CandidateInput]) -> None:
+    """Decoding has checked their lengths in characters; only what is not ASCII can be longer in bytes."""
+    for i, c in enumerate(candidates):
+        if c.id is not None:
+            with pointing_at(f"/candidates/{i}/id"):
+                checked_name("id", c.id)
+
+
 def _check_embeddings(candidates: Sequence[CandidateInput]) -> None:
-    lengths = {i: len(c.embedding) for i, c in enumerate(candidates) if c.embedding is not None}
-    expected = max(next(iter(lengths.values()), 1), 1)
-    for i, length in lengths.items():
+    lengths = [(i, len(c.embedding)) for i, c in enumerate(candidates) if c.embedding is not None]
+    expected = max(lengths[0][1], 1) if lengths else 1
+    for i, length in lengths:
         if length != expected:
             raise InvalidRequestError.at(
                 f"/candidates/{i}/embedding", f"holds {length} numbers, {expected} are expected, as in the first"
             )
 
 
+def tell_opinions(candidates: Sequence[CandidateInput]) -> list[bool]:
+    """Whether each candidate tells its opinions itself, so that nobody else is asked for them."""
+    return [c.opinions is not None or c.si is not None for c in candidates]
+
+
 def pool_of_request(
-    candidates: Sequence[CandidateInput], scores: Sequence[Score], entity: str | None, lookup: Lookup
+    candidates: Sequence[CandidateInput], told: Sequence[bool], scores: Scores, entity: str | None, lookup: Lookup
 ) -> Pool:
-    """The pool of the candidates that a request brought.
+    """The pool of the candidates that a request brought. What a candidate tells of itself wins over what is stored.
 
     Parameters
     ----------
-    scores : as shown, and turned so that higher is better; one pair a candidate.
+    told : as `tell_opinions`.
 
     Raises
     ------
     InvalidRequestError : a label is off the scale.
     """
-    settings, labels = lookup.settings, lookup.labels
-    labelled = []
-    for i, c in enumerate(candidates):
-        try:
-            labelled.append(_label(c, entity, settings, labels.get(c.id) if c.id is not None else None))
-        except InvalidRequestError as error:
-            raise error.below(f"/candidates/{i}") from error
-    return Pool(
-        [c.id for c in candidates],
-        list(range(len(candidates))),
-        [shown for shown, _ in scores],
-        [relevance for _, relevance in scores],
-        [b for b, _ in labelled],
-        [matched for _, matched in labelled],
-    )
+    bin_of, stored = _OpinionBins(lookup.settings), lookup.labels
+    bins, matched = [UNKNOWN] * len(candidates), [False] * len(candidates)
+    i = 0
+    try:
+        for i, c in enumerate(candidates):
+            if not told[i]:
+                bins[i], matched[i] = stored_label(stored.get(c.id or ""))
+                continue
+            if c.si is not None:
+                bins[i] = bin_of_position(c.si, bin_of.scale)
+            for o in c.opinions or ():
+                try:
+                    name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
+                except InvalidRequestError as error:
+                    j = next(j for j, other in enumerate(c.opinions or ()) if other is o)
+                    raise error.below(f"/opinions/{j}") from error
+                if name == entity and not matched[i]:
+                    bins[i], matched[i] = b, True
+    except InvalidRequestError as error:
+        raise error.below(f"/candidates/{i}") from error
+    ids = [c.id for c in candidates]
+    indices: list[int | None] = list(range(len(ids)))
+    return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, scores.query_vector)
 
 
-def _label(
-    candidate: CandidateInput, entity: str | None, settings: CollectionSettings, stored: Labels | None
-) -> tuple[int, bool]:
-    """Bin, and whether the candidate matches the entity. What it tells of itself wins over what is stored."""
-    if candidate.opinions is None and candidate.si is None:
-        return stored_label(stored)
-    own, scale, aliases = UNKNOWN, settings.scale, settings.aliases
-    for j, opinion in enumerate(candidate.opinions or ()):
-        try:
-            name, b = entity_and_bin(opinion, scale)
-        except InvalidRequestError as error:
-            raise error.below(f"/opinions/{j}") from error
-        if aliases.get(name, name) == entity and own == UNKNOWN:
-            own = b
-    if own != UNKNOWN:
-        return own, True
-    return UNKNOWN if candidate.si is None else bin_of_position(candidate.si, scale), False
+class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
+    """What an opinion says (the first five fields of `OpinionInput`) -> entity that it counts under, and bin.
+
+    The candidates of a request say the same few things over and over; each is worked out once.
+    """
+
+    def __init__(self, settings: CollectionSettings) -> None:
+        super().__init__()
+        self.scale, self._aliases = settings.scale, settings.aliases
+
+    def __missing__(self, said: tuple[Any, ...]) -> tuple[str, int]:
+        name, b = entity_and_bin(OpinionInput(*said), self.scale)
+        found = self[said] = self._aliases.get(name, name), b
+        return found
 
 
-def stored_label(stored: Labels | None) -> tuple[int, bool]:
+def stored_label(stored: Labels | None) -> Label:
     """Bin, and whether the entity is matched, of a document as the store knows it."""
     if stored is None:
         return UNKNOWN, False
@@ -174,43 +205,48 @@ def stored_label(stored: Labels | None) -> tuple[int, bool]:
     return UNKNOWN if stored.document_bin is None else stored.document_bin, False
 
 
-async def scores_of(
-    request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None
-) -> tuple[list[Score], Vector | None]:
-    """The given scores; else similarities to the query, with its vector, where all can have one; else by position.
+async def scores_of(request: RerankRequest, candidates: Sequence[CandidateInput], encoder: Encoder | None) -> Scores:
+    """The given scores; else similarities to the query, where all can have one; else by position.
 
     Raises
     ------
     InvalidRequestError : an embedding has another length than the encoder's.
     """
     given = [c.score for c in candidates if c.score is not None]
-    if given and request.score_kind == "distance":
-        return [(score, -score) for score in given], None
     if given:
-        return [(score, score) for score in given], None
-    if encoder and candidates and request.query and all(c.embedding or c.text is not None for c in candidates):
+        return Scores(given, [-score for score in given] if request.score_kind == "distance" else given)
+    if (
+        encoder
+        and candidates
+        and request.query
+        and all(c.embedding is not None or c.text is not None for c in candidates)
+    ):
         (query,) = await encoder.encode_queries([request.query])
-        similarities = (await _vectors(candidates, encoder)) @ query
-        return [(score, score) for score in similarities.tolist()], query
+        similarities = ((await _vectors(candidates, encoder)) @ query).tolist()
+        return Scores(similarities, similarities, query)
     n = len(candidates)
-    return [((n - i) / n, (n - i) / n) for i in range(n)], None
+    by_position = [(n - i) / n for i in range(n)]
+    return Scores(by_position, by_position)
 
 
 async def _vectors(candidates: Sequence[CandidateInput], encoder: Encoder) -> Vector:
-    encoded = iter(await encoder.encode([c.text or "" for c in candidates if not c.embedding]))
+    encoded = iter(await encoder.encode([c.text or "" for c in candidates if c.embedding is None]))
     rows = []
     for i, c in enumerate(candidates):
-        if c.embedding and len(c.embedding) != encoder.dimension:
+        if c.embedding is not None and len(c.embedding) != encoder.dimension:
             raise InvalidRequestError.at(
                 f"/candidates/{i}/embedding",
                 f"holds {len(c.embedding)} numbers, the encoder's vectors hold {encoder.dimension}",
             )
-        rows.append(unit(c.embedding) if c.embedding else next(encoded))
+        rows.append(next(encoded) if c.embedding is None else unit(c.embedding))
     return np.stack(rows)
 
 
 def without_duplicates(pool: Pool) -> tuple[Pool, int]:
     """The pool with each id once, under its best score, and how many were dropped. Candidates without id all stay."""
+    named = [name for name in pool.ids if name is not None]
+    if len(set(named)) == len(named):
+        return pool, 0
     best: dict[str, int] = {}
     for position, name in enumerate(pool.ids):
         if name is not None:
@@ -218,5 +254,4 @@ def without_duplicates(pool: Pool) -> tuple[Pool, int]:
             if before is None or pool.relevance[position] > pool.relevance[before]:
                 best[name] = position
     kept = [p for p, name in enumerate(pool.ids) if name is None or best[name] == p]
-    dropped = len(pool) - len(kept)
-    return (pool.take(kept), dropped) if dropped else (pool, 0)
+    return pool.take(kept), len(pool) - len(kept)

@@ -27,4 +27,9 @@ def by_position(values: Sequence[float], scale: OpinionScale) -> dict[str, float
 
 def target_output(target: TargetDistribution, scale: OpinionScale) -> TargetOutput:
     """A target with the rule behind it."""
-    return TargetOutput(by_position(target.shares.tolist(), scale), target.rule, target.n, round(target.alpha, DIGITS))
+    return TargetOutput(
+        by_position([w / target.total for w in target.weights], scale),
+        target.rule,
+        target.n,
+        round(target.alpha, DIGITS),
+    )

@@ -6,7 +6,6 @@ answer.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -18,7 +17,16 @@ from app.entities import entity_in
 from app.errors import InvalidRequestError, pointing_at
 from app.lookups import Found
 from app.names import checked_name, entity_key
-from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
+from app.pool import (
+    Columns,
+    Pool,
+    checked_candidates,
+    pool_of_request,
+    scores_of,
+    stored_label,
+    tell_opinions,
+    without_duplicates,
+)
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import StoredDocument, VectorSpace
@@ -54,13 +62,14 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     candidates = checked_candidates(request, resources.settings.max_candidates)
     with watch.stage("labels"):
         entity, source = await _entity(request, resources)
-        ids = [c.id for c in candidates if c.id is not None]
-        found = await resources.lookups.lookup(request.collection, entity, ids, population.facets)
+        told = tell_opinions(candidates)
+        bare = [c.id for c, tells in zip(candidates, told, strict=True) if not tells and c.id is not None]
+        labelled = [c.id for c, tells in zip(candidates, told, strict=True) if tells and c.id is not None]
+        found = await resources.lookups.lookup(request.collection, entity, bare, population.facets, labelled)
     with watch.stage("encode"):
-        scores, query_vector = await scores_of(request, candidates, resources.encoder)
+        scores = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
-        given = pool_of_request(candidates, scores, found.entity, found.lookup)
-        pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
+        pool, dropped = without_duplicates(pool_of_request(candidates, told, scores, found.entity, found.lookup))
     run = _Run(request, resources, watch, found, source, population)
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
@@ -91,7 +100,8 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
-        hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
+        search_index = partial(resources.index[request.collection].search, query, pool_size)
+        hits = await asyncio.get_running_loop().run_in_executor(resources.threads, search_index)
     with watch.stage("labels"):
         names = [name for name, _ in hits]
         found = await resources.lookups.lookup(request.collection, entity, names, population.facets)
@@ -207,7 +217,10 @@ class _Run:
         )
         with watch.stage("rerank"):
             # What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
-            chosen = choose() if columns is None else await asyncio.to_thread(choose)
+            if columns is None:
+                chosen = choose()
+            else:
+                chosen = await asyncio.get_running_loop().run_in_executor(resources.threads, choose)
         if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
             self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
         if len(chosen) < request.k:

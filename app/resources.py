@@ -1,11 +1,13 @@
 """What the use cases work with, opened and closed in one place, in order."""
 
 from collections.abc import AsyncIterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import faiss
 
+from app.admission import Admission
 from app.encoder import Encoder, open_encoder
 from app.follower import Follower
 from app.index import Index
@@ -17,6 +19,9 @@ from app.store import open_store
 from app.store.base import Store
 from app.vitals import told_vitals
 from warp_core import SELECTORS, InvalidInputError, Policy
+
+THREADS = 2
+"""Beside the event loop: more would only contend with it."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,12 @@ class Resources:
     index: Index
     follower: Follower
     lookups: Lookups
+    admission: Admission
+    """Turns of re-rankings and searches."""
+    ingests: Admission
+    """Turns of ingests."""
+    threads: Executor
+    """For what would hold up the event loop."""
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -83,4 +94,30 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         stack.push_async_callback(follower.stop)
         await follower.start()
         await stack.enter_async_context(told_vitals(metrics, index, follower))
-        yield Resources(settings, policy, metrics, store, encoder, index, follower, Lookups(store, index, follower))
+        lookups = Lookups(store, index, follower, settings.poll_interval_ms / 1000, settings.lookup_timeout_ms / 1000)
+        threads = ThreadPoolExecutor(THREADS, "beside")
+        stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+        yield Resources(
+            settings,
+            policy,
+            metrics,
+            store,
+            encoder,
+            index,
+            follower,
+            lookups,
+            admission_of(settings, metrics),
+            admission_of(settings, metrics),
+            threads,
+        )
+
+
+def admission_of(settings: Settings, metrics: Metrics) -> Admission:
+    """Turns as set."""
+    return Admission(
+        settings.max_inflight,
+        settings.max_queued,
+        settings.max_queue_ms / 1000,
+        settings.max_inflight_bytes,
+        metrics.shed.inc,
+    )

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
+from app.names import MAX_NAME_BYTES
 from app.store.base import Ack
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -14,16 +16,19 @@ EntitySource = Literal["request", "query", "none"]
 ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
 
 
+Embedding = np.ndarray
+"""A list of numbers in JSON; `app.decoding.custom` makes float64 of it, shape (d,)."""
+
 MAX_OPINIONS = 64
 MAX_ATTRIBUTES = 16
 """Of a stored document. Its opinions are counted once for each attribute, all in one write."""
 
 
-class Strict(msgspec.Struct, forbid_unknown_fields=True):
-    """A request's body, or a part of it."""
+class Strict(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A request's body, or a part of it. No part refers to a whole, so the garbage collector has nothing to find."""
 
 
-class Answer(msgspec.Struct):
+class Answer(msgspec.Struct, gc=False):
     """An answer's body, or a part of it."""
 
 
@@ -39,16 +44,16 @@ class OpinionInput(Strict):
     evidence: str | None = None
     evidence_type: str | None = None
     impact: float | None = None
-    markers: list[str] = []
+    markers: tuple[str, ...] = ()
 
 
 class CandidateInput(Strict):
     """A candidate. What it does not tell of its opinions is looked up by its id."""
 
-    id: str | None = None
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES)] | None = None
     score: float | None = None
     text: str | None = None
-    embedding: list[float] | None = None
+    embedding: Embedding | None = None
     opinions: list[OpinionInput] | None = None
     si: float | None = None
     tokens: Annotated[int, Meta(ge=0)] | None = None

@@ -65,6 +65,28 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="largest body (or NDJSON line), in bytes")
     max_candidates: int = Field(default=2000, ge=1, le=30_000, description="most candidates in a request")
     max_k: int = Field(default=500, ge=1, description="largest k")
+    max_inflight: int = Field(default=16, ge=1, description="requests that are worked on at once, in each process")
+    max_queued: int = Field(
+        default=64, ge=0, description="requests that may wait for their turn; more are refused, 429"
+    )
+    max_queue_ms: int = Field(default=150, ge=1, description="a request that has waited longer is refused too, in ms")
+    max_inflight_bytes: int = Field(
+        default=64 * 2**20, ge=1024, description="of all bodies that are held at once, in each process"
+    )
+    request_timeout_ms: int = Field(
+        default=10_000, ge=1, description="a re-ranking that takes longer is given up, 504, in ms"
+    )
+    lookup_timeout_ms: int = Field(
+        default=200,
+        ge=1,
+        description="a re-ranking does not wait longer for the store; it goes by what is known, in ms",
+    )
+    receive_timeout_ms: int = Field(
+        default=5_000, ge=1, description="how long a request may take to arrive; large bodies get more, in ms"
+    )
+    drain_ms: int = Field(
+        default=500, ge=0, description="after SIGTERM, how long it listens on while it is not ready any more, in ms"
+    )
     sla_ms: float = Field(default=310.0, gt=0, description="a slower re-ranking counts as a breach, in ms")
 
     dense_em: float = Field(default=0.85, ge=0, le=1, description="from this attainable EM on, a pool is dense")

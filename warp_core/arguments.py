@@ -18,6 +18,8 @@ def whole_number(argument: str, value: Any, at_least: int) -> int:
     ------
     InvalidInputError : it is something else, or too small.
     """
+    if type(value) is int and value >= at_least:
+        return value
     if isinstance(value, float | np.floating) and value.is_integer():
         value = int(value)
     try:

@@ -69,6 +69,7 @@ class CandidatePool:
             self.embeddings, self.lengths = _vectors_and_lengths("embeddings", embeddings)
         self.tokens: IntArray | None = None if tokens is None else _vector("tokens", tokens, np.intp, "iuf")
         self.texts: Sequence[str] | None = texts
+        self._queue_orders: dict[int, tuple[IntArray, IntArray]] = {}  # by k: several selections ask for the same
         if not np.isfinite(self.relevance).all():
             raise InvalidInputError("relevance", "must be finite numbers")
         for argument in ("bins", "matched", "embeddings", "tokens", "texts"):
@@ -86,6 +87,7 @@ class CandidatePool:
     def take(self, positions: IntArray) -> "CandidatePool":
         """The pool of some of these candidates, in the order given; shape of `positions`: (M,)."""
         part = copy(self)
+        part._queue_orders = {}
         for derived in ("by_relevance", "directions", "unit_embeddings"):
             part.__dict__.pop(derived, None)
         part.relevance, part.bins = self.relevance[positions], self.bins[positions]
@@ -126,6 +128,11 @@ class CandidatePool:
         order : shape (M,), M <= min(N, k * n_bins).
         ends : shape (n_bins + 1,); bin b is order[ends[b]:ends[b + 1]].
         """
+        if k not in self._queue_orders:
+            self._queue_orders[k] = self._queue_order(k)
+        return self._queue_orders[k]
+
+    def _queue_order(self, k: int) -> tuple[IntArray, IntArray]:
         bins, n_bins = self.bins, self.scale.n_bins
         if len(self) > _SMALL + 2 * k * n_bins:
             contenders = np.concatenate([self._most_relevant(b, k) for b in range(n_bins)])
@@ -182,6 +189,8 @@ def normalised(relevance: FloatArray, rel_norm: RelevanceNorm) -> FloatArray:
 
 def _vector(argument: str, values: ArrayLike, dtype: type[np.generic], kinds: str) -> NDArray[Any]:
     """Values as a vector of `dtype`, without loss; `kinds` are the NumPy kinds that they may be of."""
+    if isinstance(values, np.ndarray) and values.dtype == dtype and values.ndim == 1:
+        return values
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -229,6 +238,11 @@ def _vectors_and_lengths(argument: str, values: ArrayLike) -> tuple[FloatArray, 
     return vectors, np.sqrt(squares)
 
 
+def matched_share(matched: BoolArray) -> float:
+    """Share of the candidates that match the entity, shape (N,); 0 when there are none."""
+    return int(np.count_nonzero(matched)) / len(matched) if len(matched) else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Options:
     """What a selector is told beside pool, target and k, once it is checked.
@@ -274,21 +288,28 @@ class Selection:
         return len(self.indices)
 
     @cached_property
+    def counts(self) -> list[int]:
+        """Chosen documents in each bin; those of unknown bin count nowhere."""
+        return self.pool.counts(self.indices)
+
+    @cached_property
     def w1(self) -> float:
         """W1 of the selection to the target, in scale units; nan when no chosen document has a known bin."""
-        return w1_of_counts(self.pool.counts(self.indices), self.target, self.pool.scale)
+        return w1_of_counts(self.counts, self.target, self.pool.scale)
 
     @cached_property
     def w1_matched(self) -> float:
         """W1 of the entity-matched part of the selection alone; nan when it is empty."""
+        if self.em == 1:
+            return self.w1
         return w1_of_counts(self.pool.counts(self.indices, matched_only=True), self.target, self.pool.scale)
 
     @cached_property
     def w1_after(self) -> list[float]:
         """W1 after each document, in selection order."""
-        return w1_of_prefixes(self.pool.bins[self.indices].tolist(), self.target, self.pool.scale)
+        return w1_of_prefixes(self.pool.bins[self.indices], self.target, self.pool.scale)
 
     @cached_property
     def em(self) -> float:
         """Share of the selection that matches the entity (the papers' EM); 0 for an empty one."""
-        return float(self.pool.matched[self.indices].mean()) if len(self.indices) else 0.0
+        return matched_share(self.pool.matched[self.indices])

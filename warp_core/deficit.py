@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from warp_core import arguments
 from warp_core.target import TargetDistribution
@@ -25,7 +26,7 @@ def deficit_bins(matched_counts: Sequence[int], target: TargetDistribution, rati
     InvalidInputError : the counts are no counts over the target's bins, or ratio is out of range.
     """
     matched = arguments.counts("matched_counts", matched_counts, target.n_bins)
-    exact = Fraction(repr(arguments.share("ratio", ratio)))  # so that 0.1 of 30 is 3, and not a little more
+    exact = _exact(arguments.share("ratio", ratio))
     n, total = sum(matched), target.total
     if n == 0:
         return [b for b, weight in enumerate(target.weights) if weight > NEGLIGIBLE_SHARE * total]
@@ -34,3 +35,9 @@ def deficit_bins(matched_counts: Sequence[int], target: TargetDistribution, rati
         for b, (count, weight) in enumerate(zip(matched, target.weights, strict=True))
         if count * total * exact.denominator < exact.numerator * weight * n
     ]
+
+
+@lru_cache(maxsize=256)
+def _exact(ratio: float) -> Fraction:
+    """The decimal number that is meant, so that 0.1 of 30 is 3, and not a little more."""
+    return Fraction(repr(ratio))

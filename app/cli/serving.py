@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import re
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +22,11 @@ from app.encoder import open_encoder
 from app.logs import log_config
 from app.resources import policy_of, store_of
 from app.security import check_exposure
+from app.server import TimedProtocol
 from app.settings import Settings
+
+GRACE_S = 2
+"""Beyond the longest that a request may take, before what is still under way at the end is given up."""
 
 _QUESTION = """curl -s {url}/search -H 'content-type: application/json' \\
   -d '{{"collection": "drugs", "query": "What do patients think about birth control?", "k": 10}}'"""
@@ -55,10 +61,13 @@ def serve(
         hint = f"Open {url}/ and pick an entity, or ask:\n{_QUESTION.format(url=url)}"
         messages.print(hint, highlight=False, soft_wrap=True)
     settings.export()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when all is answered
     with _metrics_folder(settings):
         uvicorn.run(
             "app.main:create_app",
             factory=True,
+            http=TimedProtocol,
+            timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
             host=settings.host,
             port=settings.port,
             workers=settings.workers,

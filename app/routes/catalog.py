@@ -57,6 +57,7 @@ async def delete_document(request: Request, document_id: str, collection: Collec
     with pointing_at("/id"):
         checked_name("id", document_id)
     (outcome,) = await resources.store.apply(collection, [Change(document_id)])
+    resources.lookups.forget()
     await resources.follower.catch_up()
     if outcome == "deleted":
         resources.metrics.documents.labels(outcome).inc()
@@ -95,5 +96,6 @@ async def put_collection_settings(request: Request, collection: str) -> Response
     settings = msgspec.structs.replace(settings, registry=checked_registry(settings.registry))
     if not await resources.store.put_settings(collection, settings):
         raise InvalidRequestError.at("/positions", "cannot change while the collection holds documents")
+    resources.lookups.forget()
     await resources.follower.catch_up()
     return reply(settings)

@@ -67,15 +67,18 @@ async def put_target(request: Request, entity: str, collection: CollectionName =
         TargetDistribution.of_weights(weights)
     key = _canonical(entity, settings)
     await resources.store.put_target(collection, key, ExternalTarget(settings.positions, tuple(weights)))
+    resources.lookups.forget()
     return reply(body)
 
 
 @router.delete("/entities/{entity:name}/target", openapi_extra=described.route(DeleteResponse, problems=_READ))
 async def delete_target(request: Request, entity: str, collection: CollectionName = "default") -> Response:
     """Forget the target that was given for an entity; the population's is used again."""
-    store = resources_of(request).store
-    key = _canonical(entity, await store.settings(collection) or CollectionSettings())
-    return reply(DeleteResponse(await store.put_target(collection, key, None)))
+    resources = resources_of(request)
+    key = _canonical(entity, await resources.store.settings(collection) or CollectionSettings())
+    deleted = await resources.store.put_target(collection, key, None)
+    resources.lookups.forget()
+    return reply(DeleteResponse(deleted))
 
 
 @router.get("/entities/{entity:name}", openapi_extra=described.route(EntityOutput, problems=_READ))

@@ -1,12 +1,15 @@
 """What the routes share: reading a body, reaching the resources, answering."""
 
-from typing import Annotated
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Query, Request, Response
+from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import ClientDisconnect
 
-from app.errors import BodyTooLargeError, UnsupportedMediaError
+from app.errors import BodyTooLargeError, ClientGoneError, UnsupportedMediaError
 from app.resources import Resources
 
 
@@ -32,6 +35,15 @@ _MOST_DIGITS = 20
 _encode = msgspec.json.Encoder().encode
 
 
+class DirectRoute(APIRoute):
+    """A route whose endpoint takes the request and nothing else: FastAPI has nothing to work out at each call."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The endpoint itself."""
+        endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return endpoint
+
+
 def resources_of(request: Request) -> Resources:
     """The open resources of the process that serves the request."""
     resources: Resources = request.app.state.resources
@@ -43,24 +55,45 @@ def reply(record: msgspec.Struct) -> Response:
     return Response(_encode(record), media_type="application/json")
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int, hold: Callable[[int], None] = lambda size: None) -> bytes:
     """The whole body.
+
+    Parameters
+    ----------
+    limit : most bytes.
+    hold : is told of each part that came, in bytes, and may refuse.
 
     Raises
     ------
     UnsupportedMediaError : it is declared to be something else than JSON.
     BodyTooLargeError : it is over the limit; nothing past the limit is read.
+    ClientGoneError : the client left in the middle.
     """
     check_media_type(request, "application/json")
     declared = request.headers.get("content-length", "0")
     if declared.isascii() and declared.isdigit() and int(declared[:_MOST_DIGITS]) > limit:
         raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
     body = bytearray()
-    async for chunk in request.stream():
+    async for chunk in received(request):
+        hold(len(chunk))
         body += chunk
         if len(body) > limit:
             raise BodyTooLargeError(f"the body is over the limit of {limit} bytes")
     return bytes(body)
+
+
+async def received(request: Request) -> AsyncIterator[bytes]:
+    """The body as it comes.
+
+    Raises
+    ------
+    ClientGoneError : the client left in the middle.
+    """
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect:
+        raise ClientGoneError("the client left before its request was whole") from None
 
 
 def media_type(request: Request) -> str:

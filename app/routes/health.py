@@ -23,15 +23,19 @@ async def livez() -> Response:
 
 @router.get("/readyz", openapi_extra=described.route(Health, others={503: ("Not ready.", Health)}))
 async def readyz(request: Request) -> Response:
-    """The store answers, the index has caught up and the encoder is warm (both before the first request)."""
+    """The store answers, the index has caught up and the encoder is warm (both before the first request); and the
+    process is not about to end.
+    """
     resources = resources_of(request)
+    ending = request.app.state.draining.begun
     store, index = await _store_answers(resources), resources.follower.caught_up
     checks = {
         "store": "ok" if store else "unreachable",
         "index": "ok" if index else "behind the store",
         "encoder": resources.encoder.name if resources.encoder else "none",
+        "process": "about to end" if ending else "ok",
     }
-    ready = store and index
+    ready = store and index and not ending
     response = reply(Health("ok" if ready else "unavailable", checks))
     response.status_code = 200 if ready else 503
     return response

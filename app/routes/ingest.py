@@ -8,7 +8,8 @@ from app.decoding import BodyDecoder
 from app.errors import BodyTooLargeError
 from app.ingestion import Ingestion
 from app.openapi import described
-from app.routes.exchange import CollectionName, check_media_type, media_type, read_body, reply, resources_of
+from app.resources import Resources
+from app.routes.exchange import CollectionName, check_media_type, media_type, read_body, received, reply, resources_of
 from app.schemas import DocumentInput, IngestRequest, IngestResponse
 
 router = APIRouter(tags=["documents"])
@@ -21,12 +22,23 @@ _body = BodyDecoder(IngestRequest)
 @router.post(
     "/ingest",
     openapi_extra=described.route(
-        IngestResponse, IngestRequest, lines=DocumentInput, problems=(400, 401, 413, 415, 422, 503)
+        IngestResponse, IngestRequest, lines=DocumentInput, problems=(400, 401, 413, 415, 422, 429, 503)
     ),
 )
 async def ingest(request: Request, collection: CollectionName = "default") -> Response:
     """Store documents: good ones durably, bad ones named. An NDJSON body may have any length."""
     resources = resources_of(request)
+    async with resources.ingests:
+        report = await _ingested(request, collection, resources)
+    resources.lookups.forget()
+    await resources.follower.catch_up()
+    for outcome in ("created", "updated", "unchanged", "stale"):
+        resources.metrics.documents.labels(outcome).inc(getattr(report, outcome))
+    resources.metrics.documents.labels("failed").inc(len(report.failed))
+    return reply(report)
+
+
+async def _ingested(request: Request, collection: str, resources: Resources) -> IngestResponse:
     limit = resources.settings.max_body_bytes
     if media_type(request) == NDJSON:
         ingestion = Ingestion(resources.store, resources.encoder, collection)
@@ -38,18 +50,13 @@ async def ingest(request: Request, collection: CollectionName = "default") -> Re
         ingestion = Ingestion(resources.store, resources.encoder, body.collection or collection)
         for document in body.documents:
             await ingestion.add(document)
-    report = await ingestion.finish()
-    await resources.follower.catch_up()
-    for outcome in ("created", "updated", "unchanged", "stale"):
-        resources.metrics.documents.labels(outcome).inc(getattr(report, outcome))
-    resources.metrics.documents.labels("failed").inc(len(report.failed))
-    return reply(report)
+    return await ingestion.finish()
 
 
 async def _lines(request: Request, limit: int) -> AsyncIterator[bytes]:
     """The non-blank lines of a body, none of which may be longer than the limit."""
     rest = b""
-    async for chunk in request.stream():
+    async for chunk in received(request):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             if line.strip():

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from app.draining import Draining
 from app.main import create_app
 from app.middleware import AroundRequests
 from app.security import OPEN_PATHS, needed_right
@@ -218,7 +219,7 @@ async def test_a_break_in_the_middle_of_an_answer_breaks_the_connection(caplog: 
 
     scope = {"type": "http", "method": "GET", "path": "/rerank", "headers": []}
     with pytest.raises(RuntimeError):
-        await AroundRequests(half, Counting())(scope, None, send)
+        await AroundRequests(half, Counting(), Draining(0))(scope, None, send)
     assert counted == [("/rerank", False, 200)]
 
 

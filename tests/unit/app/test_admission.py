@@ -1,0 +1,133 @@
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from app.admission import Admission
+from app.errors import OverloadedError
+
+
+class Turns:
+    """Requests that take a turn, note their number and end when they are told to."""
+
+    def __init__(self, max_inflight: int = 1, max_queued: int = 10, max_wait_s: float = 60) -> None:
+        self.refused = 0
+        self.admission = Admission(max_inflight, max_queued, max_wait_s, 100, self._count)
+        self.running: list[int] = []
+        self._ends: dict[int, asyncio.Event] = {}
+
+    def _count(self) -> None:
+        self.refused += 1
+
+    async def _request(self, number: int) -> None:
+        self._ends[number] = asyncio.Event()
+        async with self.admission:
+            self.running.append(number)
+            await self._ends[number].wait()
+
+    async def start(self, numbers: Iterable[int]) -> list[asyncio.Task[None]]:
+        """Requests that arrive together."""
+        tasks = [asyncio.create_task(self._request(number)) for number in numbers]
+        await settled()
+        return tasks
+
+    async def end(self, number: int) -> None:
+        self._ends[number].set()
+        await settled()
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_no_more_run_at_once_than_are_allowed_and_the_rest_follow_in_order():
+    turns = Turns(max_inflight=2)
+    tasks = await turns.start(range(4))
+    assert turns.running == [0, 1]
+    await turns.end(1)
+    assert turns.running == [0, 1, 2]
+    await turns.end(0)
+    assert turns.running == [0, 1, 2, 3]
+    await turns.end(2)
+    await turns.end(3)
+    await asyncio.gather(*tasks)
+    assert turns.refused == 0
+
+
+async def test_what_arrives_together_is_counted_together_though_none_of_it_waits():
+    """A request that never waits would be over before the next one is looked at, and the queue would seem empty."""
+    turns = Turns(max_inflight=1, max_queued=2)
+
+    async def quick() -> None:
+        async with turns.admission:
+            pass
+
+    outcomes = await asyncio.gather(*(quick() for _ in range(5)), return_exceptions=True)
+    assert [type(one) for one in outcomes].count(OverloadedError) == turns.refused == 2
+
+
+async def test_beyond_the_queue_a_request_is_refused_at_once_and_the_others_go_on():
+    turns = Turns(max_inflight=1, max_queued=1)
+    tasks = await turns.start(range(3))
+    with pytest.raises(OverloadedError):
+        await tasks[2]
+    with pytest.raises(OverloadedError):
+        turns.admission.check()
+    await turns.end(0)
+    assert (turns.running, turns.refused) == ([0, 1], 2)
+    turns.admission.check()
+
+
+async def test_without_a_queue_a_free_turn_is_still_taken():
+    turns = Turns(max_inflight=1, max_queued=0)
+    turns.admission.check()
+    await turns.start([0])
+    assert turns.running == [0]
+
+
+async def test_who_leaves_the_queue_gives_its_place_to_another():
+    turns = Turns(max_inflight=1, max_queued=1)
+    tasks = await turns.start(range(2))
+    tasks[1].cancel()
+    await settled()
+    await turns.start([2])
+    await turns.end(0)
+    assert (turns.running, turns.refused) == ([0, 2], 0)
+
+
+async def test_a_turn_that_was_just_given_to_one_who_leaves_is_given_on():
+    turns = Turns(max_inflight=1)
+    tasks = await turns.start(range(3))
+    turns.admission.leave()  # as the first does when it ends; the second has its turn, but has not yet run
+    tasks[1].cancel()
+    await settled()
+    assert turns.running == [0, 2]
+
+
+async def test_who_has_waited_too_long_is_refused_when_its_turn_comes():
+    turns = Turns(max_inflight=1, max_wait_s=0)
+    tasks = await turns.start(range(2))
+    await turns.end(0)
+    with pytest.raises(OverloadedError):
+        await tasks[1]
+    await turns.start([2])
+    assert (turns.running, turns.refused) == ([0, 2], 1)
+
+
+async def test_a_failed_request_gives_its_turn_back():
+    turns = Turns(max_inflight=1, max_queued=0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            async with turns.admission:
+                _ = 1 / 0
+
+
+def test_bodies_together_hold_no_more_than_they_may():
+    admission = Turns().admission
+    admission.hold(60)
+    with pytest.raises(OverloadedError):
+        admission.hold(41)
+    admission.hold(40)
+    admission.drop(60)
+    admission.hold(60)

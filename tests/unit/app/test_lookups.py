@@ -1,0 +1,128 @@
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from app.follower import Follower
+from app.index import Index
+from app.lookups import Found, Lookups
+from app.store.base import Lookup, Store
+from tests.conftest import put
+
+NEVER_S = 3600
+
+
+class Counted:
+    """A store that notes what is looked up, and may take its time for an answer."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked: list[list[str]] = []
+        self.answers = True
+
+    async def lookup(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
+        self.asked.append(list(ids))
+        if not self.answers:
+            await asyncio.Event().wait()
+        return await self._store.lookup(collection, entity, ids, facets)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class Reader:
+    """Lookups over a store, an index that follows it, and what was asked of it."""
+
+    def __init__(
+        self, store: Store, staleness_s: float = NEVER_S, timeout_s: float = 10, retry_s: float = NEVER_S
+    ) -> None:
+        self.store = Counted(store)
+        index = Index()
+        self.follower = Follower(store, index, NEVER_S)
+        self._lookups = Lookups(self.store, index, self.follower, staleness_s, timeout_s, retry_s)
+
+    async def of(self, *ids: str, entity: str | None = "room", labelled: Sequence[str] = ()) -> Found:
+        return await self._lookups.lookup("c", entity, ids, labelled=labelled)
+
+    def forget(self) -> None:
+        self._lookups.forget()
+
+
+async def test_what_the_index_labels_and_counts_that_are_known_are_not_asked_for_again(store: Store):
+    await store.apply("c", [put("a", {"room": 1}), put("b", {"room": 6})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    for _ in range(3):
+        found = await reader.of("a", "b")
+        assert {name: labels.entity_bin for name, labels in found.lookup.labels.items()} == {"a": 1, "b": 6}
+        assert found.lookup.entity_counts == [[0, 1, 0, 0, 0, 0, 1]]
+    assert reader.store.asked == [[]]
+
+
+async def test_of_what_the_index_cannot_label_the_store_is_asked(store: Store):
+    """It holds no opinion of the whole document, and nothing of a document that it does not know."""
+    await store.apply("c", [put("a", {"room": 1}), put("whole", bin=5), put("other", {"bar": 2})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    found = await reader.of("a", "whole", "other", "unknown")
+    assert reader.store.asked == [["whole", "other", "unknown"]]
+    assert found.lookup.labels["whole"].document_bin == 5
+    assert set(found.lookup.labels) == {"a", "whole", "other"}
+    assert (await reader.of("a", entity=None)).lookup.labels["a"].document_bin is None
+    assert reader.store.asked[1] == ["a"]
+
+
+async def test_that_a_labelled_document_is_excluded_is_still_found_out(store: Store):
+    await store.apply("c", [put("a", {"room": 1}), put("hidden", {"room": 1}, excluded=True)])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    found = await reader.of(labelled=["a", "hidden"])
+    assert reader.store.asked == [["hidden"]]
+    assert found.lookup.labels["hidden"].excluded
+
+
+async def test_counts_are_read_anew_when_they_are_too_old_or_something_was_written_here(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    kept, short_lived = Reader(store), Reader(store, staleness_s=0)
+    for reader in (kept, short_lived):
+        await reader.follower.catch_up()
+        assert (await reader.of()).lookup.domain_counts == [[0, 1, 0, 0, 0, 0, 0]]
+    await store.apply("c", [put("b", {"room": 1})])
+    assert (await kept.of()).lookup.domain_counts == [[0, 1, 0, 0, 0, 0, 0]]
+    assert (await short_lived.of()).lookup.domain_counts == [[0, 2, 0, 0, 0, 0, 0]]
+    kept.forget()
+    assert (await kept.of()).lookup.domain_counts == [[0, 2, 0, 0, 0, 0, 0]]
+
+
+async def test_counts_that_were_asked_for_before_a_write_are_not_kept_after_it(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    under_way = asyncio.create_task(reader.of())
+    await asyncio.sleep(0)
+    reader.forget()
+    await under_way
+    await reader.of()
+    assert len(reader.store.asked) == 2
+
+
+async def test_a_store_that_does_not_answer_in_time_is_done_without_and_left_alone_for_a_while(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    reader = Reader(store, staleness_s=0, timeout_s=0.5)
+    await reader.follower.catch_up()
+    await reader.of("a")
+    reader.store.answers = False
+    for _ in range(3):
+        found = await reader.of("a")
+        assert "in time" in (found.outage or "")
+        assert found.lookup.labels["a"].entity_bin == 1
+        assert found.lookup.entity_counts == [[0, 1, 0, 0, 0, 0, 0]]
+    assert len(reader.store.asked) == 2
+
+
+async def test_a_store_that_answers_again_is_asked_again(store: Store):
+    reader = Reader(store, staleness_s=0, timeout_s=0.5, retry_s=0)
+    await reader.follower.catch_up()
+    reader.store.answers = False
+    assert (await reader.of("a")).outage
+    reader.store.answers = True
+    assert (await reader.of("a")).outage is None
