@@ -31,6 +31,7 @@ PROMISED = {
     "warp_store_up": set(),
     "warp_degraded": {"reason"},
     "warp_shed": set(),
+    "warp_abandoned": set(),
 }
 """Families of the contract (the parser drops `_total`) and their labels."""
 
