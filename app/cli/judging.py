@@ -30,6 +30,8 @@ from app.settings import Settings
 from warp_core import InvalidInputError
 
 REPLIES = "replies.jsonl"
+OURS = {"model", "messages", "seed", "stream"}
+"""Fields of a request that are not the caller's to set."""
 VARIANTS = ["top_k", "auto"]
 SENSES = ["proportional", "coverage"]
 """What is compared, and in which senses of fairness, when nothing else is asked for."""
@@ -109,6 +111,9 @@ def judge(
         judging=Role(url.rstrip("/"), settings.judge_parameters),
         repeats=repeats,
     )
+    for role, asked in (("judge", plan.judging), ("answer", plan.writing)):
+        if ours := OURS & asked.parameters.keys():
+            raise InvalidInputError(f"{role}_parameters", f"must not hold {', '.join(sorted(ours))}")
     replies = Replies(out / REPLIES)
     if dry_run:
         _show(estimated(plan, read_answers(plan, replies), replies, prices))

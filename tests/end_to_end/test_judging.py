@@ -358,6 +358,7 @@ def test_a_refused_key_ends_the_command_with_one_line_and_status_1(server: Judge
         ),
         ((), {"WARP_ANSWER_URL": "http://"}, "answer_url: must begin with http"),
         ((), {"WARP_JUDGE_KEY": "two\nlines"}, "judge_key: must be printable ASCII"),
+        ((), {"WARP_ANSWER_PARAMETERS": '{"stream": true}'}, "answer_parameters: must not hold stream"),
         ((), {"WARP_JUDGE_MODELS": "[]"}, "judge_models: set WARP_JUDGE_MODELS"),
         (("--fairness", "nice"), {}, "fairness: must be one of generic, proportional, coverage"),
         (("--price", "fair=1"), {}, "price: must be MODEL=PROMPT/COMPLETION"),
