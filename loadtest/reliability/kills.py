@@ -21,9 +21,9 @@ WORKERS = 2
 async def run(store: str, directory: Path, short: bool) -> Result:
     """Servers (or writers) are killed under either way of syncing, then workers."""
     kills = 2 if short else 10
-    below_it = (
-        {"always": "writers killed"} if store == "sqlite" else {sync: f"servers killed, {sync}" for sync in SYNCS}
-    )
+    below_it = {sync: f"servers killed, {sync}" for sync in SYNCS}
+    if store == "sqlite":
+        below_it = {"always": "writers killed"}
     results = []
     for sync, name in below_it.items():
         n = kills * len(SYNCS) // len(below_it)
