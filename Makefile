@@ -42,7 +42,7 @@ format: $(READY) ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-reliability: $(READY) ## the reliability scoreboard, half an hour; SHORT=1: minutes; ROW=r4 STORE=redis: a part of it
+reliability: $(READY) ## the reliability scoreboard, an hour; SHORT=1: minutes; ROW=r4 STORE=redis: a part of it
 	$(BIN)/python -m loadtest.reliability $(or $(ROW),all) $(if $(SHORT),--short) $(if $(STORE),--store $(STORE))
 
 clean: ## remove the environment and the demo's data

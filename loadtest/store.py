@@ -33,7 +33,6 @@ from tests.redis_server import running_redis
 
 COLLECTION = "bulk"
 ENTITIES, DAYS, LOOKUP = 200, 365, 200
-ROUNDS = 3
 CLIENTS = 4
 """Writers at once, of ours and of redis-benchmark."""
 
@@ -155,13 +154,13 @@ def place(store: str, directory: Path) -> Iterator[tuple[str, int]]:
             yield server.url, server.port
 
 
-def measure(store: str, n: int) -> dict[str, float]:
+def measure(store: str, n: int, rounds: int) -> dict[str, float]:
     """Medians over the rounds."""
     lines = documents(n)
     scale = CollectionSettings().scale
     changes = [draft(line, scale).change for line in lines]
     found: dict[str, list[float]] = {"plain": [], "apply": [], "ingest": [], "lookup_ms": []}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         with tempfile.TemporaryDirectory() as name, place(store, Path(name)) as (url, port):
             directory = Path(name)
             found["plain"].append(plain_redis(port, changes) if port else plain_sqlite(directory, changes))
@@ -176,10 +175,11 @@ def main() -> None:
     """Measure and print a line for each store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--store", choices=("sqlite", "redis"))
     asked = parser.parse_args()
     for store in (asked.store,) if asked.store else ("sqlite", "redis"):
-        found = measure(store, asked.documents)
+        found = measure(store, asked.documents, asked.rounds)
         plain, apply, ingest = found["plain"], found["apply"], found["ingest"]
         print(
             f"{store}: plain {plain:,.0f}/s; Store.apply {apply:,.0f}/s ({apply / plain:.2f} of plain); "
