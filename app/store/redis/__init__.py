@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from operator import add
 
-from app.errors import StoreUnavailableError
 from app.store.base import (
     TOMBSTONE_LIFE_S,
     Ack,
@@ -140,7 +139,7 @@ class RedisStore:
                     if raw:
                         found[name] = _record(name, layout.decode_document(raw), content, vector)
                 except layout.UNREADABLE as error:
-                    raise _unreadable(collection, name, error) from error
+                    raise layout.unreadable(collection, name, error) from error
         return [found[name] for name in ids if name in found]
 
     # Counts
@@ -181,7 +180,7 @@ class RedisStore:
                     if raw and (record := layout.decode_document(raw)).present:
                         labels[name] = record.on(entity)
         except layout.UNREADABLE as error:
-            raise _unreadable(collection, name, error) from error
+            raise layout.unreadable(collection, name, error) from error
         domain, own = totals[: len(facets)], totals[len(facets) :]
         if entity is None:
             own = [[0] * n_bins for _ in facets]
@@ -250,10 +249,3 @@ def _by_partition(ids: Iterable[str], keys: Keys) -> dict[int, list[str]]:
     for name in ids:
         split[keys.partition_of(name)].append(name)
     return split
-
-
-def _unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
-    """Says which value another version wrote, or was damaged."""
-    return StoreUnavailableError(
-        f"what is stored under {name!r} in collection {collection!r} cannot be read: {error}; see warp-rerank verify"
-    )
