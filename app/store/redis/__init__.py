@@ -61,11 +61,31 @@ class RedisStore:
         return (await self._catalog.fixed(collection))[1]
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
-        keys, (before, _) = await self._catalog.keys(), await self._catalog.fixed(collection)
-        followed = await self._catalog.followed(collection)
+        before, followed = (await self._catalog.fixed(collection))[0], await self._catalog.followed(collection)
         if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
             await self._catalog.put(collection, settings)
-            return True
+        elif not await self._put_rules(collection, before, settings):
+            return False
+        else:
+            if before is not None:
+                # After a change that was broken off nobody knows under which names opinions count: all are looked at.
+                moved = before.renamed(settings) if followed == digest_of(before) else None
+                await changing.relabel(self._server, self._catalog, collection, moved)
+            await self._catalog.note_followed(collection, settings)
+        # Whoever put another registry at the same time may have moved opinions after the one that stands was put.
+        while (standing := (await self._catalog.fixed(collection))[0]) is not None:
+            if await self._catalog.followed(collection) == digest_of(standing):
+                break
+            await changing.claimed(self._server, await self._catalog.keys(), collection, standing)
+            await changing.relabel(self._server, self._catalog, collection, None)
+            await self._catalog.note_followed(collection, standing)
+        return True
+
+    async def _put_rules(
+        self, collection: str, before: CollectionSettings | None, settings: CollectionSettings
+    ) -> bool:
+        """Have partitions and catalog take new rules, or, where a scale forbids it, none of them."""
+        keys = await self._catalog.keys()
         # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
         # whoever found the old ones there may have claimed a partition back.
         for again in (False, True):
@@ -77,11 +97,6 @@ class RedisStore:
                 return False
             if not again:
                 await self._catalog.put(collection, settings)
-        if before is not None:
-            # After a change that was broken off nobody knows under which names opinions count: then all are looked at.
-            moved = before.renamed(settings) if followed == digest_of(before) else None
-            await changing.relabel(self._server, self._catalog, collection, moved)
-        await self._catalog.note_followed(collection, settings)
         return True
 
     # Documents
