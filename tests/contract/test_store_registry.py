@@ -148,7 +148,12 @@ async def test_a_document_that_comes_while_the_registry_changes_ends_under_the_n
         rng = np.random.default_rng(seed)
         for _ in range(15):
             chosen = rng.choice(ids, 5, replace=False).tolist()
-            await patiently(at, [put(name, {NAMES[rng.integers(3)]: int(rng.integers(7))}) for name in chosen])
+            bins = rng.integers(8, size=5).tolist()
+            changes = [
+                Change(name) if b == 7 else put(name, {NAMES[rng.integers(3)]: b})
+                for name, b in zip(chosen, bins, strict=True)
+            ]
+            await patiently(at, changes)
 
     async def change() -> None:
         for i in range(8):

@@ -7,7 +7,7 @@ import pytest
 from app.errors import StoreUnavailableError
 from app.follower import Follower
 from app.index.local import LocalIndex
-from app.store.base import Change, Drift, Store
+from app.store.base import Change, CollectionSettings, Drift, Store
 from app.store.redis import recounting
 from tests.conftest import Cluster, Redis, bins_of, counted, put, walk
 from tests.indexes import members
@@ -97,6 +97,22 @@ async def test_a_document_that_cannot_be_read_is_named_keeps_nobody_from_the_oth
     assert await counted(store, "c", "room") == {0: 1, 3: 3}
     await follower.catch_up()
     assert members(index["c"])["bad"] == 0
+
+
+async def test_a_document_that_cannot_be_read_keeps_no_other_from_following_the_registry(
+    store: Store, backend: Redis
+) -> None:
+    await store.apply("c", [put(f"d{i}", {"brekkie": 3}) for i in range(40)])
+    backend.set_field("c", backend.partition_of("d0"), "d:d0", "garbage")
+    backend.set_field("c", backend.partition_of("d1"), "c:d1", "garbage")
+    merged = CollectionSettings(registry={"breakfast": ("brekkie",)})
+    with pytest.raises(StoreUnavailableError, match="'d1' in collection 'c' cannot be read"):
+        await store.put_settings("c", merged)
+    await store.apply("c", [put("d1", {"brekkie": 2})])
+    await store.repair()
+    assert await store.put_settings("c", merged)
+    assert (await counted(store, "c", "breakfast"), await counted(store, "c", "brekkie")) == ({2: 1, 3: 38}, {})
+    assert await store.drift() == []
 
 
 async def test_content_that_cannot_be_read_is_named(store: Store, backend: Redis) -> None:

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from operator import add
 
-from app.errors import StoreUnavailableError
 from app.store.base import (
     TOMBSTONE_LIFE_S,
     Ack,
@@ -62,11 +61,31 @@ class RedisStore:
         return (await self._catalog.fixed(collection))[1]
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
-        keys, (before, _) = await self._catalog.keys(), await self._catalog.fixed(collection)
-        followed = await self._catalog.followed(collection)
+        before, followed = (await self._catalog.fixed(collection))[0], await self._catalog.followed(collection)
         if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
             await self._catalog.put(collection, settings)
-            return True
+        elif not await self._put_rules(collection, before, settings):
+            return False
+        else:
+            if before is not None:
+                # After a change that was broken off nobody knows under which names opinions count: all are looked at.
+                moved = before.renamed(settings) if followed == digest_of(before) else None
+                await changing.relabel(self._server, self._catalog, collection, moved)
+            await self._catalog.note_followed(collection, settings)
+        # Whoever put another registry at the same time may have moved opinions after the one that stands was put.
+        while (standing := (await self._catalog.fixed(collection))[0]) is not None:
+            if await self._catalog.followed(collection) == digest_of(standing):
+                break
+            await changing.claimed(self._server, await self._catalog.keys(), collection, standing)
+            await changing.relabel(self._server, self._catalog, collection, None)
+            await self._catalog.note_followed(collection, standing)
+        return True
+
+    async def _put_rules(
+        self, collection: str, before: CollectionSettings | None, settings: CollectionSettings
+    ) -> bool:
+        """Have partitions and catalog take new rules, or, where a scale forbids it, none of them."""
+        keys = await self._catalog.keys()
         # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
         # whoever found the old ones there may have claimed a partition back.
         for again in (False, True):
@@ -78,11 +97,6 @@ class RedisStore:
                 return False
             if not again:
                 await self._catalog.put(collection, settings)
-        if before is not None:
-            # After a change that was broken off nobody knows under which names opinions count: then all are looked at.
-            moved = before.renamed(settings) if followed == digest_of(before) else None
-            await changing.relabel(self._server, self._catalog, collection, moved)
-        await self._catalog.note_followed(collection, settings)
         return True
 
     # Documents
@@ -140,7 +154,7 @@ class RedisStore:
                     if raw:
                         found[name] = _record(name, layout.decode_document(raw), content, vector)
                 except layout.UNREADABLE as error:
-                    raise _unreadable(collection, name, error) from error
+                    raise layout.unreadable(collection, name, error) from error
         return [found[name] for name in ids if name in found]
 
     # Counts
@@ -181,7 +195,7 @@ class RedisStore:
                     if raw and (record := layout.decode_document(raw)).present:
                         labels[name] = record.on(entity)
         except layout.UNREADABLE as error:
-            raise _unreadable(collection, name, error) from error
+            raise layout.unreadable(collection, name, error) from error
         domain, own = totals[: len(facets)], totals[len(facets) :]
         if entity is None:
             own = [[0] * n_bins for _ in facets]
@@ -250,10 +264,3 @@ def _by_partition(ids: Iterable[str], keys: Keys) -> dict[int, list[str]]:
     for name in ids:
         split[keys.partition_of(name)].append(name)
     return split
-
-
-def _unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
-    """Says which value another version wrote, or was damaged."""
-    return StoreUnavailableError(
-        f"what is stored under {name!r} in collection {collection!r} cannot be read: {error}; see warp-rerank verify"
-    )

@@ -113,15 +113,20 @@ async def relabel(server: Server, catalog: Catalog, collection: str, entities: C
             holders = {
                 field[2:].decode(): record
                 for field, raw in found.items()
-                if (record := layout.decode_document(raw)).present
+                if (record := layout.readable_document(raw))
+                and record.present
                 and (entities is None or not record.bins.keys().isdisjoint(entities))
             }
             contents = await server.call("HMGET", key, *(f"c:{name}" for name in holders)) if holders else []
-            changes = [
-                Change(name, layout.decode_content(raw), bytes.fromhex(record.fingerprint), None, int(record.version))
-                for (name, record), raw in zip(holders.items(), contents, strict=True)
-                if raw
-            ]
+            changes = []
+            for (name, record), raw in zip(holders.items(), contents, strict=True):
+                if not raw:  # deleted meanwhile
+                    continue
+                try:
+                    content = layout.decode_content(raw)
+                except layout.UNREADABLE as error:
+                    raise layout.unreadable(collection, name, error) from error
+                changes.append(Change(name, content, bytes.fromhex(record.fingerprint), None, int(record.version)))
             await apply(server, catalog, collection, changes, None, None)
             if at == 0:
                 break

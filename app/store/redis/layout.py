@@ -126,6 +126,21 @@ decode_document = msgspec.json.Decoder(DocumentRecord).decode
 decode_log = msgspec.json.Decoder(LogEntry).decode
 
 
+def readable_document(raw: bytes) -> DocumentRecord | None:
+    """A document; None of one that cannot be read, whose opinions nobody can know, so that they do not count."""
+    try:
+        return decode_document(raw)
+    except UNREADABLE:
+        return None
+
+
+def unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
+    """Says which value another version wrote, or was damaged."""
+    return StoreUnavailableError(
+        f"what is stored under {name!r} in collection {collection!r} cannot be read: {error}; see warp-rerank verify"
+    )
+
+
 class Keys:
     """The keys of one store.
 

@@ -82,7 +82,7 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
             except layout.UNREADABLE:
                 void.add((facet, entity, 0))
         elif field[:2] == b"d:":
-            record = _document(raw)
+            record = layout.readable_document(raw)
             if record is None:
                 unreadable.append(field[2:])
             elif record.present:
@@ -94,14 +94,6 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     state = fields.get(b"m")
     counted[DOCUMENTS] = layout.decode_state(state).documents if state else 0
     return _Recount(counted, recounted, unreadable, void, int(fields.get(b"r", b"0")))
-
-
-def _document(raw: bytes) -> layout.DocumentRecord | None:
-    """A document; None of one that cannot be read, whose opinions nobody can know, so that they do not count."""
-    try:
-        return layout.decode_document(raw)
-    except layout.UNREADABLE:
-        return None
 
 
 async def _repair(server: Server, key: str, n_bins: int, found: _Recount) -> bool:
@@ -141,6 +133,6 @@ def _removable(fields: dict[bytes, bytes], before_us: int) -> Iterator[bytes]:
             if not raw.strip(b"0,"):
                 yield field
         elif field[:2] == b"d:":
-            record = _document(raw)
+            record = layout.readable_document(raw)
             if record and not record.present and record.changed_us < before_us:
                 yield field
