@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from app.encoder import Encoder
-from app.index.base import CollectionIndex
+from app.index.base import CollectionIndex, Wanted
 from app.pool import Pool
 from app.store.base import PoleQueries, Vector
 from warp_core import OpinionScale
@@ -51,8 +51,10 @@ class FromIndex:
 
     async def held(self, bins: Sequence[int], limit: int) -> Pool:
         signs = _signs(self.scale)
-        queries = {b: self.queries[signs[b] + 1 if len(self.queries) > 1 else 0] for b in bins}
-        found = await self.index.held(self.entity, queries, limit, self.without)
+        wanted = [
+            Wanted(b, self.scale.positions[b], self.queries[signs[b] + 1 if len(self.queries) > 1 else 0]) for b in bins
+        ]
+        found = await self.index.held(self.entity, wanted, limit, self.without)
         n = len(found.ids)
         return Pool([*found.ids], [None] * n, [*found.scores], found.scores, found.bins, [True] * n, [None] * n)
 

@@ -1,5 +1,6 @@
 """Every Prometheus metric with its unit and labels. No value that a caller chooses freely is ever a label."""
 
+from collections.abc import Iterable
 from itertools import product
 from typing import get_args
 
@@ -63,17 +64,18 @@ class Metrics:
         for stage in W1_STAGES:
             self.w1.labels(stage)
             self.em.labels(stage)
-        self.degraded.labels("store")
+        for reason in ("store", "index"):
+            self.degraded.labels(reason)
         for outcome in OUTCOMES:
             self.documents.labels(outcome)
 
-    def observe(self, answer: RerankResponse, watch: Stopwatch, sla_ms: float) -> None:
-        """Count one answered re-ranking."""
+    def observe(self, answer: RerankResponse, watch: Stopwatch, sla_ms: float, lacks: Iterable[str]) -> None:
+        """Count one answered re-ranking, which lacks something of the store or the index where these stay away."""
         decision, quality = answer.decision, answer.quality
         self.rerank_seconds.labels(decision.variant, decision.expansion).observe(watch.stages_s["rerank"])
         self.decisions.labels(decision.variant, decision.expansion, answer.target.rule).inc()
-        if answer.degraded:
-            self.degraded.labels("store").inc()
+        for reason in lacks:
+            self.degraded.labels(reason).inc()
         for stage, seconds in watch.stages_s.items():
             self.stage_seconds.labels(stage).observe(seconds)
         if watch.stages_s["rerank"] * 1000 > sla_ms:

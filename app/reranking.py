@@ -15,7 +15,7 @@ from app.answer import Outcome, answer_to
 from app.clock import Stopwatch
 from app.columns import columns_of, names_without_text
 from app.entities import entity_in
-from app.errors import InvalidRequestError, pointing_at
+from app.errors import IndexUnavailableError, InvalidRequestError, pointing_at
 from app.names import checked_name, entity_key
 from app.pool import (
     Columns,
@@ -171,14 +171,15 @@ class _Run:
         self.entity = entity
         self.source = source
         self.warnings: list[str] = []
-        self.degraded = False
+        self.degraded: list[str] = []
+        """What the answer lacks something of: `store`, `index`."""
         if not lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
 
     def degrade(self, outage: str | None) -> None:
         """Say that the answer lacks what the store would have told, if it could not be reached."""
-        if outage and not self.degraded:
-            self.degraded = True
+        if outage and "store" not in self.degraded:
+            self.degraded.append("store")
             self.warnings.append(f"labels, target and texts are the last known or missing: {outage}")
 
     async def answer(self, pool: Pool, tail: Pool | None = None) -> RerankResponse:
@@ -212,8 +213,8 @@ class _Run:
             chosen=chosen,
         )
         stored = await self._texts(widened, chosen.indices.tolist())
-        answer = answer_to(request, outcome, stored, watch, self.warnings, self.degraded)
-        resources.metrics.observe(answer, watch, resources.settings.sla_ms)
+        answer = answer_to(request, outcome, stored, watch, self.warnings, bool(self.degraded))
+        resources.metrics.observe(answer, watch, resources.settings.sla_ms, self.degraded)
         return answer
 
     async def _chosen(self, pool: CandidatePool, target: TargetDistribution, variant: str, at_once: bool) -> Selection:
@@ -280,10 +281,15 @@ class _Run:
         if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
         source = await self._source(pool, tail, self.entity)
-        if name == "adaptive":
-            found = await expansion.adaptive(source, deficit, self.request.k)
-        else:
-            found = await expansion.entity_gated(source, self.scale, self.request.k)
+        try:
+            if name == "adaptive":
+                found = await expansion.adaptive(source, deficit, self.request.k)
+            else:
+                found = await expansion.entity_gated(source, self.scale, self.request.k)
+        except IndexUnavailableError as error:
+            self.degraded.append("index")
+            self.warnings.append(f"nothing could be looked for beside the pool: {error.detail}")
+            return pool
         comparable = tail is not None or pool.query_vector is not None or not len(pool)
         return expansion.widened(pool, found, comparable) if len(found) else pool
 
