@@ -25,38 +25,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-WORDS = [
-    "river",
-    "stone",
-    "lamp",
-    "garden",
-    "window",
-    "silver",
-    "bread",
-    "mountain",
-    "letter",
-    "summer",
-    "horse",
-    "clock",
-    "paper",
-    "forest",
-    "copper",
-    "market",
-    "bridge",
-    "winter",
-    "candle",
-    "ocean",
-    "tailor",
-    "engine",
-    "violin",
-    "harbour",
-    "basket",
-    "thunder",
-    "pepper",
-    "castle",
-    "ribbon",
-    "meadow",
-]
+WORDS = (
+    *("river", "stone", "lamp", "garden", "window", "silver", "bread", "mountain", "letter", "summer", "horse"),
+    *("clock", "paper", "forest", "copper", "market", "bridge", "winter", "candle", "ocean", "tailor", "engine"),
+    *("violin", "harbour", "basket", "thunder", "pepper", "castle", "ribbon", "meadow"),
+)
 ENTITIES = ["room", "rooms", "breakfast", "pool"]
 DOCUMENTS, BATCH, START_S = 1600, 40, 120
 SETTINGS = {
@@ -67,7 +40,7 @@ SETTINGS = {
 }
 
 
-class Failure(Exception):
+class TrapError(Exception):
     """What must not be."""
 
 
@@ -89,13 +62,13 @@ class Service:
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise Failure(f"the process ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
+                raise TrapError(f"the process ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
             try:
                 if self.call("GET", "/readyz")[0] == 200:
                     return
             except OSError:
                 time.sleep(0.05)
-        raise Failure(f"not ready after {START_S} s: {self.log.read_text()[-2000:]}")
+        raise TrapError(f"not ready after {START_S} s: {self.log.read_text()[-2000:]}")
 
     def stop(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -119,7 +92,7 @@ class Service:
         """The body of an answer that has to be 200."""
         status, answer = self.call(method, path, body)
         if status != 200:
-            raise Failure(f"{method} {path} answered {status}: {answer}")
+            raise TrapError(f"{method} {path} answered {status}: {answer}")
         return answer
 
 
@@ -158,7 +131,7 @@ class Hammer:
         if self.failures:
             raise self.failures[0]
         if not killed and self.service.process.poll() is not None:
-            raise Failure(f"the process died with {self.service.process.returncode}")
+            raise TrapError(f"the process died with {self.service.process.returncode}")
 
     def _guarded(self, run: Any, part: int, killed: bool) -> None:
         generator = random.Random(time.monotonic_ns() + part)
@@ -189,7 +162,7 @@ class Hammer:
             self.state.pop(i, None)
         report = self.service.ok("POST", "/ingest", {"documents": documents})
         if report["failed"]:
-            raise Failure(f"refused: {report['failed'][:1]}")
+            raise TrapError(f"refused: {report['failed'][:1]}")
         self.state.update((i, self.version_of(one)) for i, one in zip(chosen, documents, strict=True))
 
     @staticmethod
@@ -205,10 +178,10 @@ class Hammer:
             answer = self.service.ok("POST", "/rerank", {"entity": entity, "candidates": [], "k": 50})
             wrong = [one for one in answer["results"] if not one["entity_match"]]
             if wrong:
-                raise Failure(f"found for {entity}: {wrong[0]}")
+                raise TrapError(f"found for {entity}: {wrong[0]}")
         ids = [one["id"] for one in answer["results"]]
         if len(set(ids)) < len(ids):
-            raise Failure(f"found twice: {sorted(ids)}")
+            raise TrapError(f"found twice: {sorted(ids)}")
 
     def check(self) -> None:
         """Now that nobody writes: all is found as it was acknowledged."""
@@ -223,24 +196,24 @@ class Hammer:
             found = {one["id"]: one["si"] for one in self.service.ok("POST", "/rerank", body)["results"]}
             wrong = {name: si for name, si in found.items() if name not in unknown and expected.get(name) != si}
             if wrong:
-                raise Failure(f"{entity}: found {wrong}, which was not what was stored last")
+                raise TrapError(f"{entity}: found {wrong}, which was not what was stored last")
             n = self.service.ok("GET", f"/entities/{entity}")["n"]
             if not len(expected) <= n <= len(expected) + len(unknown):
-                raise Failure(f"{entity}: {n} counted, {len(expected)} stored")
+                raise TrapError(f"{entity}: {n} counted, {len(expected)} stored")
         alive = [(i, version) for i, version in self.state.items() if version is not None]
         for i, version in random.Random(0).sample(alive, min(40, len(alive))):
             query = document(i, version)["text"]
             results = self.service.ok("POST", "/search", {"query": query, "k": 20, "variant": "top_k"})["results"]
             own = [one["score"] for one in results if one["id"] == f"d{i}"]
             if not own or own[0] < 0.999:
-                raise Failure(f"d{i} is not found by its own text: {results[:2]}")
+                raise TrapError(f"d{i} is not found by its own text: {results[:2]}")
 
     def refusals(self) -> None:
         """What would crash a bare index is refused by name, and changes nothing."""
         short = {"documents": [{"id": "short", "embedding": [1.0, 2.0]}]}
         report = self.service.ok("POST", "/ingest", short)
         if [one["pointer"] for one in report["failed"]] != ["/embedding"]:
-            raise Failure(f"a short vector was taken: {report}")
+            raise TrapError(f"a short vector was taken: {report}")
         for path, body in (
             ("/search", {"query": "river", "k": 10**9}),
             ("/search", {"query": "river", "pool_size": 10**9}),
@@ -248,7 +221,7 @@ class Hammer:
         ):
             status, _ = self.service.call("POST", path, body)
             if status != 422:
-                raise Failure(f"{path} {body} answered {status}")
+                raise TrapError(f"{path} {body} answered {status}")
 
 
 def damage_all(service: Service, hammer: Hammer) -> int:
@@ -265,7 +238,7 @@ def damage_all(service: Service, hammer: Hammer) -> int:
                 service.start()
                 hammer.check()
                 if service.log.read_text().count("cannot be used") == lines:
-                    raise Failure(f"the damage of {path.name} was not named")
+                    raise TrapError(f"the damage of {path.name} was not named")
                 service.stop(signal.SIGTERM)
                 damages += 1
     return damages
@@ -302,5 +275,5 @@ if __name__ == "__main__":
     given = parser.parse_args()
     try:
         main(given.seconds, given.kills)
-    except Failure as failure:
+    except TrapError as failure:
         sys.exit(f"failed: {failure}")
