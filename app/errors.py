@@ -12,6 +12,7 @@ ServiceError
 ├── ClientGoneError           whoever asked has left; nobody reads the answer              400
 ├── DeadlineError             the answer took too long                                     504
 ├── CollectionChangedError    a change was made for another scale or vector space        503
+├── IndexUnavailableError     another engine holds the vectors, and cannot be reached      503
 └── StoreUnavailableError     the store cannot be reached, or refuses                      503
 
 `warp_core.InvalidInputError` becomes 422 too, with the argument as the field.
@@ -163,6 +164,14 @@ class CollectionChangedError(ServiceError):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     kind = "collection-changed"
+
+
+class IndexUnavailableError(ServiceError):
+    """Another engine holds the vectors, and cannot be reached, or refuses."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    kind = "index-unavailable"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
 class StoreUnavailableError(ServiceError):

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from app.encoder import Encoder
-from app.index.base import CollectionIndex
+from app.index.base import CollectionIndex, Wanted
 from app.pool import Pool
 from app.remembered import Remembered
 from app.store.base import PoleQueries, Vector
@@ -71,8 +71,9 @@ class FromIndex:
     async def held(self, bins: Sequence[int], limit: int) -> Pool:
         signs = _signs(self.scale)
         by_question = self.question if self.question is not None and not self.poles.size else None
-        queries = {b: self.poles[signs[b] + 1] if by_question is None else by_question for b in bins}
-        found = await self.index.held(self.entity, queries, limit, self.without)
+        queries = [self.poles[signs[b] + 1] if by_question is None else by_question for b in bins]
+        wanted = [Wanted(b, self.scale.positions[b], query) for b, query in zip(bins, queries, strict=True)]
+        found = await self.index.held(self.entity, wanted, limit, self.without)
         scores, n = found.scores, len(found.ids)
         if self.question is not None and by_question is None:
             vectors = await self.index.vectors(found.ids)

@@ -25,7 +25,7 @@ STAGES = ("labels", "target", "expansion", "rerank", "encode", "retrieve")
 EXPANSIONS = tuple(choice for choice in get_args(ExpansionChoice) if choice != "auto")
 W1_STAGES = ("top_k", "pool", "selection")
 OUTCOMES = ("created", "updated", "unchanged", "stale", "deleted", "failed")
-DEGRADED = ("store",)
+DEGRADED = ("store", "index")
 
 # 310 and 365 ms are the papers' limits of a re-ranking and of a whole request; the rest resolves what we take. Another
 # bound of the first is 12 series more.
@@ -99,15 +99,15 @@ class Metrics:
         """All series, in Prometheus' text format."""
         return self._block.text()
 
-    def observe(self, answer: RerankResponse, watch: Stopwatch, sla_ms: float) -> None:
-        """Count one answered re-ranking."""
+    def observe(self, answer: RerankResponse, watch: Stopwatch, sla_ms: float, lacks: Iterable[str]) -> None:
+        """Count one answered re-ranking, which lacks something of the store or the index where these stay away."""
         decision, quality = answer.decision, answer.quality
         variant = self._variants[decision.variant]
         seconds = watch.stages_s["rerank"]
         self.rerank_seconds.labels(variant, decision.expansion).observe(seconds)
         self.decisions.labels(variant, decision.expansion, answer.target.rule).inc()
-        if answer.degraded:
-            self.degraded.labels("store").inc()
+        for reason in lacks:
+            self.degraded.labels(reason).inc()
         for stage, spent in watch.stages_s.items():
             self.stage_seconds.labels(stage).observe(spent)
         if seconds * 1000 > sla_ms:

@@ -15,7 +15,7 @@ from app.asking import Asked, asked_of, labels_of_texts, notes_on_cold_start
 from app.clock import Stopwatch
 from app.columns import columns_of, names_without_text
 from app.encoder import Encoder
-from app.errors import InvalidRequestError, pointing_at
+from app.errors import IndexUnavailableError, InvalidRequestError, pointing_at
 from app.names import checked_name
 from app.pool import (
     Columns,
@@ -155,15 +155,16 @@ class _Run:
         self.population = asked.population
         self.notes: list[str] = []
         self.warnings: list[str] = []
-        self.degraded = False
+        self.degraded: list[str] = []
+        """What the answer lacks something of: `store`, `index`."""
         self.degrade(asked.outage)
         if not asked.lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
 
     def degrade(self, outage: str | None) -> None:
         """Say that the answer lacks what the store would have told, if it could not be reached."""
-        if outage and not self.degraded:
-            self.degraded = True
+        if outage and "store" not in self.degraded:
+            self.degraded.append("store")
             self.warnings.append(f"labels, target and texts are the last known or missing: {outage}")
 
     async def answer(self, pool: Pool, tail: Pool | None = None) -> RerankResponse:
@@ -198,8 +199,8 @@ class _Run:
             chosen=chosen,
         )
         stored = await self._texts(widened, chosen.indices.tolist())
-        answer = answer_to(request, outcome, stored, watch, self.warnings, self.degraded)
-        resources.metrics.observe(answer, watch, resources.settings.sla_ms)
+        answer = answer_to(request, outcome, stored, watch, self.warnings, bool(self.degraded))
+        resources.metrics.observe(answer, watch, resources.settings.sla_ms, self.degraded)
         return answer
 
     async def _chosen(self, pool: CandidatePool, target: TargetDistribution, variant: str, at_once: bool) -> Selection:
@@ -276,13 +277,19 @@ class _Run:
         if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
         source = await self._source(pool, tail, self.entity, name)
-        if name == "adaptive":
-            matched = given.counts(matched_only=True)
-            found = await expansion.adaptive(source, matched, target, self.request.k, self.policy)
-        else:
-            found = await expansion.entity_gated(source, self.scale, self.request.k, self.policy)
-            if self.policy.tau is not None and not source.compares:
-                self.warnings.append("tau changed nothing: there are no similarities to hold it against")
+        k, policy = self.request.k, self.policy
+        try:
+            if name == "adaptive":
+                matched = given.counts(matched_only=True)
+                found = await expansion.adaptive(source, matched, target, k, policy)
+            else:
+                found = await expansion.entity_gated(source, self.scale, k, policy)
+        except IndexUnavailableError as error:
+            self.degraded.append("index")
+            self.warnings.append(f"nothing could be looked for beside the pool: {error.detail}")
+            return pool
+        if name == "entity_gated" and policy.tau is not None and not source.compares:
+            self.warnings.append("tau changed nothing: there are no similarities to hold it against")
         scored_alike = tail is not None or (pool.query_vector is not None and source.compares)
         return expansion.widened(pool, found, scored_alike or not len(pool)) if len(found) else pool
 

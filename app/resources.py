@@ -12,6 +12,7 @@ from app.encoder import Encoder, open_encoder
 from app.entities import NearestNames
 from app.expansion import PoleVectors
 from app.follower import Follower
+from app.index import LOCAL, open_index
 from app.index.base import Index
 from app.index.local import LocalIndex
 from app.index.snapshots import Snapshots
@@ -82,16 +83,20 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
             stack.callback(encoder.close)
         names = NearestNames(encoder)
         stack.push_async_callback(names.close)
-        index = LocalIndex()
+        documents = LocalIndex(keeps_vectors=settings.index == LOCAL)
+        index = open_index(settings.index, documents)
+        stack.push_async_callback(index.close)
         retention = Retention(store)
         stack.push_async_callback(retention.stop)
         retention.start()
         look_s = settings.poll_interval_ms / 1000
-        follower = Follower(store, index, look_s)
+        follower = Follower(store, documents, look_s)
         stack.push_async_callback(follower.stop)
-        snapshots = Snapshots(settings.data_dir / "index", _name_of(settings), True, settings.approximate_from)
+        snapshots = Snapshots(
+            settings.data_dir / "index", _name_of(settings), documents.keeps_vectors, settings.approximate_from
+        )
         keeping = Keeping(settings.snapshot_changes, settings.snapshot_interval_s, look_s)
-        keeper = Keeper(index, follower, snapshots, settings.approximate_from, keeping)
+        keeper = Keeper(documents, follower, snapshots, settings.approximate_from, keeping)
         stack.push_async_callback(keeper.stop)
         await keeper.restore()
         await follower.start()

@@ -58,6 +58,10 @@ class Settings(BaseSettings):
     )
     encoder_threads: int = Field(default=1, ge=1, le=256, description="threads of the encoder")
     poll_interval_ms: int = Field(default=200, ge=10, description="how often the store is asked for changes, in ms")
+    index: str = Field(
+        default="local",
+        description="where vectors are searched: local, or what holds them already: qdrant://HOST:PORT/PREFIX",
+    )
     approximate_from: int = Field(
         default=100_000, ge=1, description="from so many documents on, /search looks only where it is likely to find"
     )

@@ -62,8 +62,8 @@ def workers_of(pid: int, n: int) -> list[int]:
     return [one for one in children if "spawn_main" in Path(f"/proc/{one}/cmdline").read_text()]
 
 
-def measure(directory: Path, n: int) -> None:
-    """Start the service with n workers, wait until its memory has settled, and print it."""
+def measure(directory: Path, n: int, matrix_mib: float) -> None:
+    """Start the service with n workers, wait until all hold the vectors and memory has settled, and print it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -83,7 +83,8 @@ def measure(directory: Path, n: int) -> None:
             time.sleep(5)
             found = [sizes(pid) for pid in workers_of(service.pid, n)]
             saved = (directory / "index" / "current").exists()  # until then it is at work on a snapshot
-            if saved and len(found) == n and before and abs(sum(p for _, p in found) - sum(p for _, p in before)) < 2:
+            whole = len(found) == n and min(r for r, _ in found) > matrix_mib
+            if saved and whole and before and abs(sum(p for _, p in found) - sum(p for _, p in before)) < 2:
                 break
         rss, pss = [round(r) for r, _ in found], sum(p for _, p in found)
         print(f"| {n} | {ready_s:.1f} | {', '.join(map(str, rss))} | {pss:.0f} |", flush=True)
@@ -111,4 +112,4 @@ if __name__ == "__main__":
         print(f"{given.documents:,} documents; one copy of the vectors is {matrix:.0f} MiB\n")
         print("| workers | s to ready | RSS of each, MiB | PSS of all, MiB |\n| ---: | ---: | --- | ---: |")
         for n in given.workers:
-            measure(Path(directory), n)
+            measure(Path(directory), n, matrix)

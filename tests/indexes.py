@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from app.index.base import Hit
+from app.index.base import Hit, Wanted
 from app.index.collection import LocalCollection
 from app.index.merging import merged
 from app.store.base import IndexEntry, Vector
+from warp_core import SENTIMENT_INTENSITY
 
 EVERYTHING = 10**6
 NO_QUERY = np.zeros(0, np.float32)
@@ -44,9 +45,14 @@ def search(index: LocalCollection, query: Vector, k: int) -> list[Hit]:
     return index.view().search(query, k)
 
 
+def wanted(queries: Mapping[int, Vector]) -> list[Wanted]:
+    """Bins of the default scale with their queries."""
+    return [Wanted(b, SENTIMENT_INTENSITY.positions[b], query) for b, query in queries.items()]
+
+
 def members(index: LocalCollection, entity: str = "room") -> dict[str, int]:
     """Document -> bin of those that hold an opinion on the entity."""
     rows, bins = index.members(entity)
-    found = index.view().held(rows, bins, dict.fromkeys(bins.tolist(), NO_QUERY), EVERYTHING, ())
+    found = index.view().held(rows, bins, wanted(dict.fromkeys(bins.tolist(), NO_QUERY)), EVERYTHING, ())
     assert len(set(found.ids)) == len(found.ids) == len(rows)
     return dict(zip(found.ids, found.bins, strict=True))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.store.base import Vector
 
@@ -11,6 +11,14 @@ MAX_RESULTS = 2000
 
 Hit = tuple[str, float]
 """A document and its similarity to the query."""
+
+
+class Wanted(NamedTuple):
+    """A bin whose documents are wanted, its position on the scale, and the unit vector that they should be near to."""
+
+    bin: int
+    position: float
+    query: Vector
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,10 @@ class Held:
 
 
 class CollectionIndex(Protocol):
-    """The documents of one collection that are neither deleted nor excluded."""
+    """The documents of one collection that are neither deleted nor excluded.
+
+    What is asynchronous raises `IndexUnavailableError` where another engine is asked, and does not answer.
+    """
 
     def bins(self, document_id: str) -> Mapping[str, int] | None:
         """Bin by entity of a document; None when it is not here."""
@@ -44,8 +55,8 @@ class CollectionIndex(Protocol):
         every replica.
         """
 
-    async def held(self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]) -> Held:
-        """For each bin that has a query, the documents on the entity in that bin that are nearest to the query.
+    async def held(self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
+        """For each wanted bin the documents on the entity in that bin that are nearest to its query.
 
         Bin after bin, up to `limit` a bin, best first, exact at any size; those in `without` are left out. The
         similarity to a query of another dimension (0 where there is no encoder) is 0.
@@ -63,3 +74,6 @@ class Index(Protocol):
 
     def __getitem__(self, collection: str) -> CollectionIndex:
         """The index of a collection; an empty one when nothing has come yet."""
+
+    async def close(self) -> None:
+        """Give up all resources; no call may follow."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.index import approximate
-from app.index.base import MAX_RESULTS, Held, Hit
+from app.index.base import MAX_RESULTS, Held, Hit, Wanted
 from app.index.fresh import Fresh
 from app.index.merging import Part
 from app.index.products import Rows, Scores, inner_products
@@ -85,12 +85,10 @@ class View:
         order = self._ranked(scores, rows)[:k]
         return list(zip(self._ids(rows[order]), scores[order].tolist(), strict=True))
 
-    def held(
-        self, rows: Rows, bins: Numbers, queries: Mapping[int, Vector], limit: int, without: Collection[str]
-    ) -> Held:
+    def held(self, rows: Rows, bins: Numbers, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
         """See `CollectionIndex.held`; rows and bins are those of the entity's opinions."""
         found = Held([], [], [])
-        for b, query in queries.items():
+        for b, _, query in wanted:
             own = rows[bins == b]
             scores, own = approximate.best(self._scores(own, query), own, limit + len(without))
             order = self._ranked(scores, own)
@@ -268,11 +266,11 @@ class LocalCollection:
             return view.search(query, k)
         return await asyncio.to_thread(view.search, query, k)
 
-    async def held(self, entity: str, queries: Mapping[int, Vector], limit: int, without: Collection[str]) -> Held:
+    async def held(self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
         view, (rows, bins) = self.view(), self.members(entity)
         if len(rows) <= AT_ONCE:
-            return view.held(rows, bins, queries, limit, without)
-        return await asyncio.to_thread(view.held, rows, bins, queries, limit, without)
+            return view.held(rows, bins, wanted, limit, without)
+        return await asyncio.to_thread(view.held, rows, bins, wanted, limit, without)
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         found = {}

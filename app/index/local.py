@@ -28,6 +28,9 @@ class LocalIndex:
         index = self._collections.get(collection)
         return LocalCollection() if index is None else index
 
+    async def close(self) -> None:
+        """Nothing is held open."""
+
     def put(self, entry: IndexEntry) -> None:
         """Take over a document's present state, the latest that the store has."""
         if entry.collection not in self._collections:

@@ -10,7 +10,7 @@ from app.index.collection import SEAL_ROWS, LocalCollection
 from app.index.local import LocalIndex
 from app.index.merging import merged
 from app.store.base import IndexEntry, Vector
-from tests.indexes import EVERYTHING, entry, index_of, members, sealed, search
+from tests.indexes import EVERYTHING, entry, index_of, members, sealed, search, wanted
 
 QUERY = np.array([1, 0, 0, 0], np.float32)
 EAST, NORTH, WEST = (np.array(v, np.float32) for v in ([1, 0], [0, 1], [-1, 0]))
@@ -89,7 +89,7 @@ async def test_queries_of_another_dimension_find_nothing_and_are_similar_to_noth
     index = told([entry("east", EAST, {"room": 1})], seal)
     query = np.ones(dimension, np.float32)
     assert await index.search(query, 2) == []
-    assert await index.held("room", {1: query}, 9, ()) == Held(["east"], [1], [0.0])
+    assert await index.held("room", wanted({1: query}), 9, ()) == Held(["east"], [1], [0.0])
 
 
 async def test_the_held_of_a_bin_are_its_nearest_to_the_query_of_the_bin_without_those_left_out(seal: bool):
@@ -106,15 +106,15 @@ async def test_the_held_of_a_bin_are_its_nearest_to_the_query_of_the_bin_without
     query = np.array([0.8, 0.6], np.float32)
     near = ["east", "north", "west"], [0.8, 0.6, -0.8]
     for limit, without, kept in ((9, set(), slice(3)), (2, {"east", "nobody"}, slice(1, 3)), (1, {"north"}, slice(1))):
-        found = await index.held("room", {0: query}, limit, without)
+        found = await index.held("room", wanted({0: query}), limit, without)
         assert (found.ids, found.bins, found.scores) == (
             near[0][kept],
             [0] * len(found.ids),
             pytest.approx(near[1][kept]),
         )
-    found = await index.held("room", {6: -NORTH, 0: NORTH, 3: NORTH}, 1, ())
+    found = await index.held("room", wanted({6: -NORTH, 0: NORTH, 3: NORTH}), 1, ())
     assert found == Held(["up", "north"], [6, 0], [-1.0, 1.0])
-    assert await index.held("nothing", {0: query}, 9, ()) == Held([], [], [])
+    assert await index.held("nothing", wanted({0: query}), 9, ()) == Held([], [], [])
 
 
 async def test_vectors_are_the_latest_of_those_that_are_here(seal: bool):
@@ -135,7 +135,7 @@ async def test_equals_come_in_one_order_however_they_were_put_and_sealed(k: int)
             for i, name in enumerate(order):
                 index = sealed(index) if i == seal_after else index
                 index.put(entry(name, EAST, {"room": 1}))
-            held = await index.held("room", {1: EAST}, k, ())
+            held = await index.held("room", wanted({1: EAST}), k, ())
             orders.add((tuple(search(index, EAST, k)), tuple(zip(held.ids, held.scores, strict=True))))
     ((found, held),) = orders
     assert found == held
@@ -225,7 +225,10 @@ def test_a_search_beside_the_writer_never_finds_a_document_twice_or_with_a_wrong
 
 async def test_what_takes_long_is_searched_in_another_thread_as_it_was_when_asked():
     index = index_of(entry(f"d{i}", EAST, {"room": 1}) for i in range(20_000))
-    asked = asyncio.ensure_future(index.search(EAST, 2000)), asyncio.ensure_future(index.held("room", {1: EAST}, 9, ()))
+    asked = (
+        asyncio.ensure_future(index.search(EAST, 2000)),
+        asyncio.ensure_future(index.held("room", wanted({1: EAST}), 9, ())),
+    )
     await asyncio.sleep(0)
     for i in range(20_000):
         index.put(entry(f"d{i}", WEST, {"room": 2}))
