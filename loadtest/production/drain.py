@@ -19,13 +19,12 @@ async def run(seconds: float) -> Result:
     """Three replicas behind a balancer are replaced one after the other; two workers of one service likewise."""
     rolled, exits, slowest = await _replicas(seconds)
     restarted = await _workers(seconds)
+    lost, lost_by_workers = len(rolled) - len(rolled.of(200)), len(restarted) - len(restarted.of(200))
     figure = (
-        f"rolling restart of {REPLICAS} replicas: {len(rolled) - len(rolled.of(200))} of {len(rolled)} lost, "
-        f"exit statuses {exits}, each within {slowest:.1f} s; restart of 2 workers: {len(restarted) - len(restarted.of(200))} of "
-        f"{len(restarted)} lost"
+        f"rolling restart of {REPLICAS} replicas: {lost} of {len(rolled)} lost, exit statuses {exits}, each within "
+        f"{slowest:.1f} s; restart of 2 workers: {lost_by_workers} of {len(restarted)} lost"
     )
-    lost = len(rolled) - len(rolled.of(200)) + len(restarted) - len(restarted.of(200))
-    return Result(figure, lost == 0 and set(exits) == {0} and slowest <= 10)
+    return Result(figure, lost + lost_by_workers == 0 and set(exits) == {0} and slowest <= 10)
 
 
 async def _replicas(seconds: float) -> tuple[Answers, list[int], float]:
