@@ -13,6 +13,7 @@ from app.follower import Follower
 from app.index import Index
 from app.lookups import Lookups
 from app.metrics import Metrics
+from app.pulse import Pulse
 from app.retention import Retention
 from app.settings import Settings
 from app.store import open_store
@@ -94,6 +95,8 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         await follower.start()
         lookups = Lookups(store, index, follower, settings.poll_interval_ms / 1000, settings.lookup_timeout_ms / 1000)
         threads = ThreadPoolExecutor(THREADS, "beside")
+        pulse = Pulse()
+        stack.enter_context(pulse.beating())
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
         yield Resources(
             settings,
@@ -104,13 +107,13 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
             index,
             follower,
             lookups,
-            admission_of(settings, metrics),
-            admission_of(settings, metrics),
+            admission_of(settings, metrics, pulse),
+            admission_of(settings, metrics, pulse),
             threads,
         )
 
 
-def admission_of(settings: Settings, metrics: Metrics) -> Admission:
+def admission_of(settings: Settings, metrics: Metrics, pulse: Pulse) -> Admission:
     """Turns as set."""
     return Admission(
         settings.max_inflight,
@@ -118,4 +121,5 @@ def admission_of(settings: Settings, metrics: Metrics) -> Admission:
         settings.max_queue_ms / 1000,
         settings.max_inflight_bytes,
         metrics.shed.inc,
+        lambda: pulse.late_s,
     )
