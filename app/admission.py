@@ -1,6 +1,8 @@
 """How much is worked on at once: a bounded number of requests, a short queue for the next, a bounded sum of bodies.
 
 What comes beyond is refused at once, so that what is accepted is answered as quickly as ever, and memory stays flat.
+Requests whose bodies are still on their way have no turn yet, and are no load while their clients are slow. But when
+there are many and the event loop does not keep up, it is the service that they wait for: then no more are let in.
 """
 
 import asyncio
@@ -21,13 +23,23 @@ class Admission:
     max_wait_s : one that has waited longer when its turn comes is refused: whoever asked has better things to do.
     max_bytes : what all bodies that were read and not yet answered may hold together.
     refused : is told of each that is refused.
+    late_s : how long what arrives now has waited for the event loop, in seconds.
     """
 
     def __init__(
-        self, max_inflight: int, max_queued: int, max_wait_s: float, max_bytes: int, refused: Callable[[], None]
+        self,
+        max_inflight: int,
+        max_queued: int,
+        max_wait_s: float,
+        max_bytes: int,
+        refused: Callable[[], None],
+        late_s: Callable[[], float],
     ) -> None:
         self._refused = refused
+        self._late_s = late_s
         self._free = max_inflight
+        self._many = max_inflight + max_queued
+        self._present = 0
         self._max_queued = max_queued
         self._max_wait_s = max_wait_s
         self._max_bytes = max_bytes
@@ -36,18 +48,28 @@ class Admission:
 
     @property
     def is_full(self) -> bool:
-        """Whether another request would find neither a turn nor a place to wait for one."""
+        """Whether another request should not even be read."""
+        crowded = self._present >= self._many and self._late_s() > self._max_wait_s / 2
+        return crowded or self._queue_is_full
+
+    @property
+    def _queue_is_full(self) -> bool:
         return not self._free and len(self._queue) >= self._max_queued
 
-    def check(self) -> None:
-        """Refuse a request for which there is no room, before its body is read.
+    def arrive(self) -> None:
+        """A request is there, its body not yet read; `depart` tells that it is gone again.
 
         Raises
         ------
-        OverloadedError : there is none.
+        OverloadedError : there is no room.
         """
         if self.is_full:
-            raise self._refusal("too many requests are waiting already")
+            raise self._refusal("too many requests are there already")
+        self._present += 1
+
+    def depart(self) -> None:
+        """A request that had arrived is gone."""
+        self._present -= 1
 
     def hold(self, size: int) -> None:
         """Count `size` bytes more of a body; `drop` takes them back.
@@ -77,7 +99,8 @@ class Admission:
         ------
         OverloadedError : too many wait already, or it took too long.
         """
-        self.check()
+        if self._queue_is_full:
+            raise self._refusal("too many requests are waiting already")
         if self._free:
             self._free -= 1
             try:

@@ -20,6 +20,7 @@ from app.keeper import Keeper, Keeping
 from app.lookups import Lookups
 from app.metrics import Metrics
 from app.policy import policy_of
+from app.pulse import Pulse
 from app.retention import Retention
 from app.settings import Settings
 from app.store import open_store
@@ -104,6 +105,8 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
         await stack.enter_async_context(told_vitals(metrics, index, follower))
         lookups = Lookups(store, index, follower, look_s, settings.lookup_timeout_ms / 1000)
         threads = ThreadPoolExecutor(THREADS, "beside")
+        pulse = Pulse()
+        stack.enter_context(pulse.beating())
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
         yield Resources(
             settings,
@@ -116,13 +119,13 @@ async def open_resources(settings: Settings, metrics: Metrics) -> AsyncIterator[
             index,
             follower,
             lookups,
-            admission_of(settings, metrics),
-            admission_of(settings, metrics),
+            admission_of(settings, metrics, pulse),
+            admission_of(settings, metrics, pulse),
             threads,
         )
 
 
-def admission_of(settings: Settings, metrics: Metrics) -> Admission:
+def admission_of(settings: Settings, metrics: Metrics, pulse: Pulse) -> Admission:
     """Turns as set."""
     return Admission(
         settings.max_inflight,
@@ -130,6 +133,7 @@ def admission_of(settings: Settings, metrics: Metrics) -> Admission:
         settings.max_queue_ms / 1000,
         settings.max_inflight_bytes,
         metrics.shed.inc,
+        lambda: pulse.late_s,
     )
 
 

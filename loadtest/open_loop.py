@@ -156,6 +156,15 @@ class Load:
             due += 1 / per_s if steady else rng.expovariate(per_s)
         return Answers(await asyncio.gather(*asked), seconds)
 
+    async def run_during(self, requests: Sequence[bytes], per_s: float, lasting: asyncio.Task[None]) -> Answers:
+        """`run`, second after second, until a task has ended, whose errors are raised."""
+        start = perf_counter()
+        answers: list[Answer] = []
+        while not lasting.done():
+            answers += (await self.run(requests, per_s, 1)).all
+        await lasting
+        return Answers(answers, perf_counter() - start)
+
     async def watch(self, request: bytes, until: asyncio.Event, pause_s: float = 0.01) -> Answers:
         """Ask one at a time, over and over, until told to stop."""
         start, asked = perf_counter(), []

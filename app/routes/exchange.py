@@ -73,13 +73,14 @@ async def read_body(request: Request, limit: int, hold: Callable[[int], None] = 
     declared = request.headers.get("content-length", "0")
     if declared.isascii() and declared.isdigit() and int(declared[:_MOST_DIGITS]) > limit:
         raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
-    body = bytearray()
-    async for chunk in received(request):
-        hold(len(chunk))
-        body += chunk
-        if len(body) > limit:
+    parts, size = [], 0
+    async for part in received(request):
+        size += len(part)
+        hold(len(part))
+        if size > limit:
             raise BodyTooLargeError(f"the body is over the limit of {limit} bytes")
-    return bytes(body)
+        parts.append(part)
+    return b"".join(parts)  # no copy of a body that came in one part, as most do
 
 
 async def received(request: Request) -> AsyncIterator[bytes]:

@@ -44,8 +44,8 @@ class Work:
 
     async def __aenter__(self) -> bytes:
         limit = self._resources.settings.max_body_bytes
+        self._admission.arrive()
         try:
-            self._admission.check()
             body = await read_body(self._request, limit, self._hold)
             self._watch()
             await self._admission.enter()
@@ -90,6 +90,7 @@ class Work:
     def _finish(self, error: BaseException | None) -> None:
         """Give back all that the request held; raise what put an end to it."""
         self._admission.drop(self._held)
+        self._admission.depart()
         if self._timer:
             self._timer.cancel()
         if self._watcher:

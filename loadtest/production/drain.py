@@ -12,47 +12,55 @@ from loadtest.reliability.result import Result
 from loadtest.servers import children, service
 
 REPLICAS = 3
+WORKERS = 2
+REPLACED_S = 90
+REQUEST = message("/rerank", bodies.inline(200))
 PER_S = 60
 
 
 async def run(seconds: float) -> Result:
     """Three replicas behind a balancer are replaced one after the other; two workers of one service likewise."""
-    rolled, exits, slowest = await _replicas(seconds)
-    restarted = await _workers(seconds)
+    rolled, exits, slowest = await _replicas(seconds / 10)
+    restarted = await _workers(seconds / 10)
+    lost, lost_by_workers = len(rolled) - len(rolled.of(200)), len(restarted) - len(restarted.of(200))
     figure = (
-        f"rolling restart of {REPLICAS} replicas: {len(rolled) - len(rolled.of(200))} of {len(rolled)} lost, "
-        f"exit statuses {exits}, each within {slowest:.1f} s; restart of 2 workers: {len(restarted) - len(restarted.of(200))} of "
-        f"{len(restarted)} lost"
+        f"rolling restart of {REPLICAS} replicas: {lost} of {len(rolled)} lost, exit statuses {exits}, each within "
+        f"{slowest:.1f} s; restart of {WORKERS} workers: {lost_by_workers} of {len(restarted)} lost"
     )
-    lost = len(rolled) - len(rolled.of(200)) + len(restarted) - len(restarted.of(200))
-    return Result(figure, lost == 0 and set(exits) == {0} and slowest <= 10)
+    return Result(figure, lost + lost_by_workers == 0 and set(exits) == {0} and slowest <= 10)
 
 
-async def _replicas(seconds: float) -> tuple[Answers, list[int], float]:
+async def _replicas(pause_s: float) -> tuple[Answers, list[int], float]:
     with ExitStack() as opened:
         replicas = [opened.enter_context(service()) for _ in range(REPLICAS)]
-        async with balancer([replica.port for replica in replicas]) as port, load_on(port) as load:
-            loading = asyncio.create_task(load.run([message("/rerank", bodies.inline(200))], PER_S, seconds))
-            exits, times = [], []
-            while not loading.done() and len(exits) < REPLICAS:
-                await asyncio.sleep(seconds / (2 * REPLICAS))
-                replica = replicas[len(exits)]
+        exits: list[int] = []
+        times: list[float] = []
+
+        async def replace_all() -> None:
+            for replica in replicas:
+                await asyncio.sleep(pause_s)
                 begin = perf_counter()
                 replica.process.send_signal(signal.SIGTERM)
                 exits.append(await asyncio.to_thread(replica.process.wait))
                 times.append(perf_counter() - begin)
                 await asyncio.to_thread(replica.start, "/readyz")
-            return await loading, exits, max(times)
+            await asyncio.sleep(pause_s)
+
+        async with balancer([replica.port for replica in replicas]) as port, load_on(port) as load:
+            answers = await load.run_during([REQUEST], PER_S, asyncio.create_task(replace_all()))
+        return answers, exits, max(times)
 
 
-async def _workers(seconds: float) -> Answers:
-    with service("--workers", "2") as server:
-        async with load_on(server.port) as load:
-            loading = asyncio.create_task(load.run([message("/rerank", bodies.inline(200))], PER_S, max(seconds, 20)))
-            await asyncio.sleep(1)
-            before = set(children(server.process.pid))
+async def _workers(pause_s: float) -> Answers:
+    with service("--workers", str(WORKERS)) as server:
+        before = set(children(server.process.pid))
+
+        async def replace_all() -> None:
+            await asyncio.sleep(pause_s)
             server.process.send_signal(signal.SIGHUP)
-            answers = await loading
-            if before & set(children(server.process.pid)):
-                raise RuntimeError("the workers were not replaced in time")
-    return answers
+            async with asyncio.timeout(REPLACED_S):
+                while len(before - set(children(server.process.pid))) < WORKERS:  # noqa: ASYNC110 - processes
+                    await asyncio.sleep(0.1)
+
+        async with load_on(server.port) as load:
+            return await load.run_during([REQUEST], PER_S, asyncio.create_task(replace_all()))

@@ -1,10 +1,12 @@
 import asyncio
+import time
 from collections.abc import Iterable
 
 import pytest
 
 from app.admission import Admission
 from app.errors import OverloadedError
+from app.pulse import PERIOD_S, Pulse
 
 
 class Turns:
@@ -12,7 +14,8 @@ class Turns:
 
     def __init__(self, max_inflight: int = 1, max_queued: int = 10, max_wait_s: float = 60) -> None:
         self.refused = 0
-        self.admission = Admission(max_inflight, max_queued, max_wait_s, 100, self._count)
+        self.late_s = 0.0
+        self.admission = Admission(max_inflight, max_queued, max_wait_s, 100, self._count, lambda: self.late_s)
         self.running: list[int] = []
         self._ends: dict[int, asyncio.Event] = {}
 
@@ -73,15 +76,15 @@ async def test_beyond_the_queue_a_request_is_refused_at_once_and_the_others_go_o
     with pytest.raises(OverloadedError):
         await tasks[2]
     with pytest.raises(OverloadedError):
-        turns.admission.check()
+        turns.admission.arrive()
     await turns.end(0)
     assert (turns.running, turns.refused) == ([0, 1], 2)
-    turns.admission.check()
+    turns.admission.arrive()
 
 
 async def test_without_a_queue_a_free_turn_is_still_taken():
     turns = Turns(max_inflight=1, max_queued=0)
-    turns.admission.check()
+    turns.admission.arrive()
     await turns.start([0])
     assert turns.running == [0]
 
@@ -131,3 +134,26 @@ def test_bodies_together_hold_no_more_than_they_may():
     admission.hold(40)
     admission.drop(60)
     admission.hold(60)
+
+
+def test_many_that_are_still_to_be_read_are_no_load_unless_the_loop_is_late():
+    turns = Turns(max_inflight=1, max_queued=2, max_wait_s=1)
+    for _ in range(10):
+        turns.admission.arrive()
+    turns.late_s = 0.6
+    with pytest.raises(OverloadedError):
+        turns.admission.arrive()
+    for _ in range(8):
+        turns.admission.depart()
+    turns.admission.arrive()  # a late loop alone is no reason: nobody else is there
+    assert turns.refused == 1
+
+
+async def test_a_loop_that_is_held_up_beats_late():
+    pulse = Pulse()
+    with pulse.beating():
+        await asyncio.sleep(3 * PERIOD_S)
+        time.sleep(0.3)  # noqa: ASYNC251 - what must not happen
+        assert pulse.late_s > 0.2
+        await asyncio.sleep(0)
+        assert pulse.late_s > 0.2
