@@ -14,9 +14,14 @@ RECEIVE_TIMEOUT = "receive_timeout_s"
 LEAST_BYTES_PER_S = 16 * 1024
 """A body gets another second for each this many bytes that have come: who sends, however long, is not slow."""
 
+LEFT_UNREAD = 2**20
+"""Bytes of a body that may still come once its request is answered; so many, a client has sent before it hears that it
+need not go on. uvicorn would read on for ever, at the speed of the line.
+"""
+
 
 class TimedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request (head and body) does not arrive in time.
+    """Closes a connection whose request (head and body) does not arrive in time, or goes on and on when answered.
 
     The clock runs while something is awaited from the client: not while it is answered, nor while the service itself
     reads no further.
@@ -28,6 +33,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._awaited = True  # the rest of a request, or a first one
         self._begin = 0.0
         self._bytes = 0
+        self._unread = 0
         self._timer: Any = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override] # as uvicorn's own
@@ -40,6 +46,13 @@ class TimedProtocol(HttpToolsProtocol):
             self._bytes = 0
         self._bytes += len(data)
         super().data_received(data)
+        if self._awaited and self.cycle is not None and self.cycle.response_complete:
+            self._unread += len(data)
+            if self._unread > LEFT_UNREAD:
+                self.transport.abort()
+                return
+        else:
+            self._unread = 0
         if self._awaited and self._timer is None:  # a request that comes at once needs no timer
             self._start()
 
