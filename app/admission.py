@@ -34,14 +34,19 @@ class Admission:
         self._bytes = 0
         self._queue: deque[tuple[asyncio.Future[None], float]] = deque()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether another request would find neither a turn nor a place to wait for one."""
+        return not self._free and len(self._queue) >= self._max_queued
+
     def check(self) -> None:
-        """Refuse what would find no place now, before its body is read.
+        """Refuse a request for which there is no room, before its body is read.
 
         Raises
         ------
-        OverloadedError : it would.
+        OverloadedError : there is none.
         """
-        if not self._free and len(self._queue) >= self._max_queued:
+        if self.is_full:
             raise self._refusal("too many requests are waiting already")
 
     def hold(self, size: int) -> None:

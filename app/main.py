@@ -12,13 +12,16 @@ from app.errors import install_error_handlers
 from app.interpreter import quick_to_answer
 from app.keys import keys_of
 from app.metrics import Metrics
-from app.middleware import AroundRequests
+from app.middleware import AroundRequests, Refusal
 from app.openapi import described
 from app.resources import open_resources, policy_of
 from app.routes import catalog, entities, explorer, health, ingest, rerank
 from app.security import Gate
-from app.server import RECEIVE_TIMEOUT
+from app.server import GUARD, Guard
 from app.settings import Settings
+
+SHED = ("/rerank", "/search")
+"""Paths that are refused, before anything else is done about them, while there is no room."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -28,12 +31,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     draining = Draining(settings.drain_ms / 1000)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Guard]]:
         async with open_resources(settings, metrics) as resources:
             app.state.resources = resources
             app.state.draining = draining
             with quick_to_answer(), draining.before_term():
-                yield {RECEIVE_TIMEOUT: settings.receive_timeout_ms / 1000}
+                refusals = {p.encode(): AroundRequests(Refusal(p, metrics), metrics, draining) for p in SHED}
+                yield {GUARD: Guard(settings.receive_timeout_ms / 1000, resources.admission, refusals)}
 
     app = FastAPIOffline(  # its /docs loads nothing from outside
         title="WARP",

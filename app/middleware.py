@@ -9,7 +9,7 @@ from time import perf_counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.draining import Draining
-from app.errors import problem_response
+from app.errors import OverloadedError, problem_response
 from app.logs import request_id
 from app.metrics import Metrics
 
@@ -85,6 +85,21 @@ class AroundRequests:
             if self._log_requests:
                 fields = {"method": scope["method"], "path": scope["path"], "status": status}
                 _log.info("request", extra={"fields": {**fields, "ms": round(seconds * 1000, 3)}})
+
+
+class Refusal:
+    """ASGI application in place of a route of ours: says that there is no room, and reads no body."""
+
+    def __init__(self, path: str, metrics: Metrics) -> None:
+        self.path = path
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = self
+        self._metrics.shed.inc()
+        error = OverloadedError("too many requests are waiting already")
+        response = problem_response(error.status, error.kind, error.detail, (), error.headers)
+        await response(scope, receive, send)
 
 
 def _id_of(scope: Scope) -> bytes:

@@ -1,15 +1,21 @@
-"""uvicorn's protocol, with a limit to how long a request may take to arrive: of itself it would wait for ever.
+"""uvicorn's protocol, and what only a protocol can do well: it does not wait for ever for the rest of a request, and
+what there is no room for costs next to nothing.
 
-For a uvicorn that is started otherwise than by `warp-rerank serve`: `--http app.server:TimedProtocol`.
+For a uvicorn that is started otherwise than by `warp-rerank serve`: `--http app.server:GuardedProtocol`.
 """
 
 from asyncio import Transport
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-RECEIVE_TIMEOUT = "receive_timeout_s"
-"""Under this name the application's lifespan state tells the limit."""
+from app.admission import Admission
+
+GUARD = "guard"
+"""Under this name the application's lifespan state has its `Guard`."""
 
 LEAST_BYTES_PER_S = 16 * 1024
 """A body gets another second for each this many bytes that have come: who sends, however long, is not slow."""
@@ -20,8 +26,25 @@ need not go on. uvicorn would read on for ever, at the speed of the line.
 """
 
 
-class TimedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request (head and body) does not arrive in time, or goes on and on when answered.
+@dataclass(frozen=True)
+class Guard:
+    """What the protocol goes by.
+
+    Parameters
+    ----------
+    receive_timeout_s : how long a request may take to arrive.
+    admission : knows whether there is room.
+    refusals : by path, what answers in place of the application when there is none.
+    """
+
+    receive_timeout_s: float
+    admission: Admission
+    refusals: Mapping[bytes, ASGIApp]
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Closes a connection whose request (head and body) does not arrive in time, or goes on when answered; refuses what
+    finds no room.
 
     The clock runs while something is awaited from the client: not while it is answered, nor while the service itself
     reads no further.
@@ -29,7 +52,8 @@ class TimedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._limit_s: float = self.app_state[RECEIVE_TIMEOUT]
+        self._guard: Guard = self.app_state[GUARD]
+        self._app = self.app
         self._awaited = True  # the rest of a request, or a first one
         self._begin = 0.0
         self._bytes = 0
@@ -56,6 +80,11 @@ class TimedProtocol(HttpToolsProtocol):
         if self._awaited and self._timer is None:  # a request that comes at once needs no timer
             self._start()
 
+    def on_headers_complete(self) -> None:
+        refusal = self._guard.refusals.get(self.url)
+        self.app = refusal if refusal and self._guard.admission.is_full else self._app
+        super().on_headers_complete()
+
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._awaited = False
@@ -68,7 +97,7 @@ class TimedProtocol(HttpToolsProtocol):
 
     def _start(self) -> None:
         self._begin = self.loop.time()
-        self._timer = self.loop.call_later(self._limit_s, self._look)
+        self._timer = self.loop.call_later(self._guard.receive_timeout_s, self._look)
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -83,7 +112,7 @@ class TimedProtocol(HttpToolsProtocol):
         if self.flow.read_paused:
             self._start()
             return
-        allowed_s = self._limit_s + self._bytes / LEAST_BYTES_PER_S
+        allowed_s = self._guard.receive_timeout_s + self._bytes / LEAST_BYTES_PER_S
         left_s = self._begin + allowed_s - self.loop.time()
         if left_s > 0:
             self._timer = self.loop.call_later(left_s, self._look)

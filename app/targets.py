@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from app.errors import InvalidRequestError, escaped, pointing_at
 from app.schemas import TargetInput
@@ -31,6 +32,8 @@ class Population:
 
     def counts(self, by_facet: Sequence[Sequence[int]]) -> list[int]:
         """The weighted sum of the facets' counts, by bin."""
+        if len(by_facet) == self.unit == self.weights[0] == 1:
+            return list(by_facet[0])
         rows = zip(self.weights, by_facet, strict=True)
         return [sum(column) for column in zip(*([w * n for n in row] for w, row in rows), strict=True)]
 
@@ -102,7 +105,11 @@ def target_for(asked: TargetInput, lookup: Lookup, population: Population) -> Ta
         return TargetDistribution.of_weights(external.weights, "external", sum(own))
     if asked.source == "external":
         raise InvalidRequestError.at("/target/source", "no external target was given for this entity")
-    return target_distribution(own, domain, unit=population.unit)
+    return _of_counts(tuple(own), tuple(domain), unit=population.unit)
+
+
+_of_counts = lru_cache(maxsize=4096)(target_distribution)
+"""Many ask about the same entity between two changes of its counts."""
 
 
 def _usable(external: ExternalTarget | None, scale: OpinionScale) -> ExternalTarget | None:

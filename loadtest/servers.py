@@ -109,16 +109,28 @@ def baseline(name: str) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def service(
-    *options: str, environment: Mapping[str, str] | None = None, cores: Sequence[int] = (SERVER_CORE,)
+def started(
+    environment: Mapping[str, str] | None = None,
+    *options: str,
+    ready: str = "/readyz",
+    cores: Sequence[int] = (SERVER_CORE,),
 ) -> Iterator[Server]:
-    """The service with the population of `loadtest.bodies` in its store."""
+    """The service, with a store of its own unless told otherwise; `options` are those of `warp-rerank serve`."""
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         command = ("-c", "from app.cli import main; main()", "serve", "--port", "{port}", *options)
         server = Server(command, {"WARP_DATA_DIR": folder, "WARP_LOG_LEVEL": "warning", **(environment or {})}, cores)
-        with _running(server, "/readyz"):
-            load_population(server)
+        with _running(server, ready):
             yield server
+
+
+@contextlib.contextmanager
+def service(
+    *options: str, environment: Mapping[str, str] | None = None, cores: Sequence[int] = (SERVER_CORE,)
+) -> Iterator[Server]:
+    """The same with the population of `loadtest.bodies` in its store."""
+    with started(environment, *options, cores=cores) as server:
+        load_population(server)
+        yield server
 
 
 def load_population(server: Server) -> None:

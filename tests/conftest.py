@@ -17,6 +17,7 @@ import redis
 from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import Change, Cursor, Document, IndexEntry, Opinion, Page, Store, Vector
+from app.store.facets import ALL
 from app.store.redis.layout import PARTITIONS, Keys, counts_of
 from tests.redis_cluster import shared_cluster
 from tests.redis_server import NoServerError, shared_server
@@ -51,8 +52,8 @@ class Backend(Protocol):
     def open_broken(self) -> Store:
         """A store that cannot be opened, or reached: it says so at once, or when it is asked."""
 
-    def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        """Falsify a count behind the store's back."""
+    def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
+        """Falsify a count behind the store's back; without an entity, that of all entities."""
 
 
 class Sqlite:
@@ -66,10 +67,10 @@ class Sqlite:
     def open_broken(self) -> Store:
         return open_store(f"sqlite:///{self._directory}")
 
-    def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        update = "update population set n = n + ? where collection = ? and entity = ? and facet = 'p:' and bin = ?"
+    def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
+        update = "update population set n = n + ? where collection = ? and entity = ? and facet = ? and bin = ?"
         with closing(sqlite3.connect(self._file)) as db, db:
-            assert db.execute(update, (by, collection, entity, b)).rowcount == 1
+            assert db.execute(update, (by, collection, entity, facet, b)).rowcount == 1
 
 
 class Redis:
@@ -80,6 +81,7 @@ class Redis:
     def __init__(self, directory: Path) -> None:
         self._url = self._server().url
         self._prefix = f"test:{sha256(str(directory).encode()).hexdigest()[:16]}"
+        self._keys = Keys(self._prefix, PARTITIONS)
 
     def open(self) -> Store:
         return open_store(self._url, self._prefix)
@@ -90,12 +92,24 @@ class Redis:
     def _client(self) -> Any:
         return redis.Redis.from_url(self._url)
 
-    def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        key = Keys(self._prefix, PARTITIONS).partition(collection, 0)
+    def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
+        counts = counts_of(self.field(collection, 0, f"{facet}{entity}"), 7)
+        counts[b] += by
+        self.set_field(collection, 0, f"{facet}{entity}", ",".join(map(str, counts)))
+
+    def partition_of(self, name: str) -> int:
+        """The partition of a document, or of an external target."""
+        return self._keys.partition_of(name)
+
+    def field(self, collection: str, partition: int, name: str) -> bytes | None:
+        """A field of a partition, as `app/store/redis/apply.lua` lists them."""
         with closing(self._client()) as server:
-            counts = counts_of(server.hget(key, f"p:{entity}"), 7)
-            counts[b] += by
-            server.hset(key, f"p:{entity}", ",".join(map(str, counts)))
+            return server.hget(self._keys.partition(collection, partition), name)
+
+    def set_field(self, collection: str, partition: int, name: str, value: str) -> None:
+        """Falsify a field of a partition."""
+        with closing(self._client()) as server:
+            server.hset(self._keys.partition(collection, partition), name, value)
 
 
 class Cluster(Redis):
@@ -155,9 +169,9 @@ def put(
     return Change(name, content, msgspec.json.encode(content), vector, version)
 
 
-async def counted(store: Store, collection: str, entity: str | None = None) -> dict[int, int]:
+async def counted(store: Store, collection: str, entity: str | None = None, facet: str = ALL) -> dict[int, int]:
     """Bin -> opinions on an entity, or on all entities; only what is not zero."""
-    lookup = await store.lookup(collection, entity, [])
+    lookup = await store.lookup(collection, entity, [], [facet])
     (counts,) = lookup.domain_counts if entity is None else lookup.entity_counts
     return {b: n for b, n in enumerate(counts) if n}
 

@@ -3,7 +3,7 @@
 import atexit
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,11 @@ def shared_cluster() -> "RedisCluster":
 
 
 @contextlib.contextmanager
-def running_cluster(directory: Path, *options: str, masters: int = 3, replicas: int = 0) -> Iterator["RedisCluster"]:
+def running_cluster(
+    directory: Path, *options: str, masters: int = 3, replicas: int = 0, announced: Sequence[int] = ()
+) -> Iterator["RedisCluster"]:
     """Form a cluster in a directory, and stop all of it in the end."""
-    cluster = RedisCluster(directory, masters, replicas, options)
+    cluster = RedisCluster(directory, masters, replicas, options, announced)
     try:
         cluster.start()
         yield cluster
@@ -52,16 +54,27 @@ class RedisCluster:
     masters : each has an equal share of the slots.
     replicas : of each master.
     options : of every node, as on the server's command line.
+    announced : the ports at which clients and replicas are told to find the nodes, when something stands in front.
     """
 
-    def __init__(self, directory: Path, masters: int = 3, replicas: int = 0, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        masters: int = 3,
+        replicas: int = 0,
+        options: tuple[str, ...] = (),
+        announced: Sequence[int] = (),
+    ) -> None:
         self.masters = masters
-        self._bus_ports = free_ports(masters * (1 + replicas))
+        n = masters * (1 + replicas)
+        self._bus_ports = free_ports(n)
+        self._ids: dict[str, RedisServer] = {}
         self.nodes = [
-            RedisServer(directory / f"node{i}", (*_OPTIONS, "--cluster-port", str(port), *options))
-            for i, port in enumerate(self._bus_ports)
+            RedisServer(directory / f"node{i}", (*_OPTIONS, "--cluster-port", str(port), *announce, *options))
+            for i, (port, announce) in enumerate(zip(self._bus_ports, _announcing(announced) or [()] * n, strict=True))
         ]
-        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+        ports = announced or [node.port for node in self.nodes]
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports)
 
     def start(self) -> None:
         """Start the nodes, join them, and wait until each can be written to or follows its master."""
@@ -91,10 +104,7 @@ class RedisCluster:
 
     def master_of(self, node: RedisServer) -> RedisServer | None:
         """The node that a replica follows; None for a master."""
-        replication = self.info(node, "replication")
-        if replication["role"] == "master":
-            return None
-        return next(other for other in self.nodes if other.port == replication["master_port"])
+        return self._ids.get(self._line_of(node)[3])
 
     def current_masters(self) -> list[RedisServer]:
         """The running nodes that hold slots, as they say themselves."""
@@ -106,16 +116,18 @@ class RedisCluster:
 
     def slots_of(self, node: RedisServer) -> list[int]:
         """The slots that a node holds."""
-        own = self.id_of(node)
-        for line in self.ask(node, "CLUSTER NODES", raw=True).decode().splitlines():
-            name, _, flags, _, _, _, _, _, *slots = line.split()
-            if name == own and "master" in flags:
-                return [slot for part in slots if not part.startswith("[") for slot in _range(part)]
-        return []
+        line = self._line_of(node)
+        ranges = [part for part in line[8:] if not part.startswith("[")] if "master" in line[2] else []
+        return [slot for part in ranges for slot in _range(part)]
 
     def id_of(self, node: RedisServer) -> str:
         """The node's name within the cluster."""
-        return str(self.ask(node, "CLUSTER MYID", raw=True).decode())
+        return self._line_of(node)[0]
+
+    def _line_of(self, node: RedisServer) -> list[str]:
+        """What a node says of itself: name, address, flags, master's name, four more, then its slots."""
+        lines = [line.split() for line in self.ask(node, "CLUSTER NODES", raw=True).decode().splitlines()]
+        return next(line for line in lines if "myself" in line[2])
 
     def info(self, node: RedisServer, section: str) -> dict[str, Any]:
         """A section of INFO."""
@@ -132,6 +144,7 @@ class RedisCluster:
     def _meet(self) -> None:
         first = self.nodes[0]
         for epoch, node in enumerate(self.nodes, 1):
+            self._ids[self.id_of(node)] = node
             # Epochs that differ from the start need no settling, which takes a node timeout each.
             self.ask(node, "CLUSTER SET-CONFIG-EPOCH", epoch)
             if node is not first:
@@ -157,6 +170,10 @@ class RedisCluster:
             and f"cluster_slots_ok:{SLOTS}" in state
             and replication.get("master_link_status", "up") == "up"
         )
+
+
+def _announcing(ports: Sequence[int]) -> list[tuple[str, ...]]:
+    return [("--cluster-announce-port", str(port)) for port in ports]
 
 
 def _range(part: str) -> range:

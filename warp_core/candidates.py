@@ -307,7 +307,7 @@ class Selection:
     @cached_property
     def w1_after(self) -> list[float]:
         """W1 after each document, in selection order."""
-        return w1_of_prefixes(self.pool.bins[self.indices], self.target, self.pool.scale)
+        return w1_of_prefixes(self.pool.bins[self.indices].tolist(), self.target, self.pool.scale)
 
     @cached_property
     def em(self) -> float:

@@ -6,19 +6,15 @@ as W1 does. Floats appear when a cost leaves, in `scaled`.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from warp_core import arguments
 from warp_core.distributions import FloatArray
 from warp_core.scale import SENTIMENT_INTENSITY, OpinionScale
 from warp_core.target import TargetDistribution
-
-_LARGEST_EXACT = 2**53
-"""Floats hold whole numbers below this exactly."""
 
 
 def wasserstein1(p: ArrayLike, q: ArrayLike, scale: OpinionScale = SENTIMENT_INTENSITY) -> float:
@@ -91,24 +87,23 @@ def w1_of_counts(counts: Sequence[int], target: TargetDistribution, scale: Opini
     return scaled(exact_cost(counts, target, scale), n, target, scale) if n else math.nan
 
 
-def w1_of_prefixes(bins: ArrayLike, target: TargetDistribution, scale: OpinionScale) -> list[float]:
+def w1_of_prefixes(bins: Iterable[int], target: TargetDistribution, scale: OpinionScale) -> list[float]:
     """W1 after each document of a list, in scale units; nan until one with a known bin (not -1) has come.
 
-    Parameters
-    ----------
-    bins : shape (n,).
-
-    Notes
-    -----
     Each is exactly `w1_of_counts` of that prefix.
     """
-    listed = np.asarray(bins, np.intp)
-    largest = len(listed) * target.total * sum(scale.gaps)
-    whole = np.int64 if largest < _LARGEST_EXACT else np.object_  # Python's own numbers, of any size
-    lengths = (listed >= 0).cumsum().astype(whole)
-    reached = listed[:, None] <= np.arange(scale.n_bins - 1)
-    reached &= (listed >= 0)[:, None]
-    off: NDArray[Any] = reached.cumsum(axis=0).astype(whole) * target.total
-    off = off - lengths[:, None] * np.array(target.cumulative[:-1], whole)
-    costs: list[int] = (np.abs(off) @ np.array(scale.gaps, whole)).tolist()
-    return [scaled(cost, n, target, scale) if n else math.nan for cost, n in zip(costs, lengths.tolist(), strict=True)]
+    total, gaps, aims = target.total, scale.gaps, target.cumulative
+    filled = [0] * len(gaps)
+    n, w1, path = 0, math.nan, []
+    for b in bins:
+        if b >= 0:
+            n += 1
+            for i in range(b, len(gaps)):
+                filled[i] += total
+            cost = 0
+            for have, aim, gap in zip(filled, aims, gaps, strict=False):
+                off = have - aim * n
+                cost += gap * off if off > 0 else -gap * off
+            w1 = scaled(cost, n, target, scale)
+        path.append(w1)
+    return path

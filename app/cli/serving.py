@@ -22,9 +22,11 @@ from app.encoder import open_encoder
 from app.logs import log_config
 from app.resources import policy_of, store_of
 from app.security import check_exposure
-from app.server import TimedProtocol
+from app.server import GuardedProtocol
 from app.settings import Settings
 
+WORKER_START_S = 60
+"""How long a worker may be silent, above all when it starts and reads all documents, before another takes its place."""
 GRACE_S = 2
 """Beyond the longest that a request may take, before what is still under way at the end is given up."""
 
@@ -66,7 +68,8 @@ def serve(
         uvicorn.run(
             "app.main:create_app",
             factory=True,
-            http=TimedProtocol,
+            http=GuardedProtocol,
+            timeout_worker_healthcheck=WORKER_START_S,
             timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
             host=settings.host,
             port=settings.port,

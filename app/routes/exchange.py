@@ -80,14 +80,16 @@ async def read_body(request: Request, limit: int, hold: Callable[[int], None] = 
     declared = request.headers.get("content-length", "0")[:_MOST_DIGITS]
     if declared.isascii() and declared.isdigit() and int(declared) > limit:
         raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
-    body = bytearray()
-    async for chunk in received(request):
-        hold(len(chunk))
-        body += chunk
-        if len(body) > limit:
+    parts, size = [], 0
+    async for part in received(request):
+        size += len(part)
+        hold(len(part))
+        if size > limit:
             raise BodyTooLargeError(f"the body is over the limit of {limit} bytes")
+        parts.append(part)
+    body = b"".join(parts)  # no copy of a body that came in one part, as most do
     check_values(body, limit)
-    return bytes(body)
+    return body
 
 
 def check_values(body: bytes | bytearray, limit: int) -> None:

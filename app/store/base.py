@@ -128,6 +128,11 @@ class Change(msgspec.Struct, frozen=True):
     vector: Vector | None = None
     version: int | None = None
 
+    @property
+    def leaves_something(self) -> bool:
+        """Whether the store keeps something of it in any case: a deletion's version is remembered, if it has one."""
+        return self.content is not None or self.version is not None
+
 
 class StoredDocument(msgspec.Struct, frozen=True):
     """A document as stored."""

@@ -11,11 +11,13 @@ For relevance weight 0 the order is lexicographic (W1, then relevance): incremen
 
 from dataclasses import replace
 
+from warp_core import arguments
 from warp_core.candidates import CandidatePool, Options, Scope
 from warp_core.greedy import GRID, TransportCost, take_best
 from warp_core.native import Method, compiled
 from warp_core.selectors.base import Selector
 from warp_core.target import TargetDistribution
+from warp_core.transport import w1_of_counts
 
 _LARGEST_ON_GRID = 2.0**60
 """Larger relevances have no digits that a grid could round off."""
@@ -71,5 +73,18 @@ def reachable_w1(pool: CandidatePool, target: TargetDistribution, k: int, scope:
     """The lowest W1 that any k eligible candidates of known bin have, in scale units; nan when there are none.
 
     With fewer than k eligible: that of all of them.
+
+    Notes
+    -----
+    Each |C_i * D - T_i * k| is smallest where C_i is T_i * k / D to the nearest whole number, and these C_i never fall
+    with i. So where each bin has as many candidates as they ask for, that is the lowest of all; only else `w1_exact`
+    has to look for it.
     """
+    counts = pool.counts(matched_only=scope == "entity")
+    total = target.total
+    size = min(arguments.whole_number("k", k, 1), sum(counts))
+    nearest = [(2 * aim * size + total) // (2 * total) for aim in target.cumulative]
+    ideal = [upper - lower for lower, upper in zip([0, *nearest], nearest, strict=False)]
+    if size and all(wanted <= there for wanted, there in zip(ideal, counts, strict=True)):
+        return w1_of_counts(ideal, target, pool.scale)
     return w1_exact(pool, target, k, scope=scope).w1

@@ -2,8 +2,8 @@
 
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
+from operator import add
 
 from app.errors import StoreUnavailableError
 from app.store.base import (
@@ -26,7 +26,7 @@ from app.store.facets import ALL
 from app.store.redis import changing, layout, recounting
 from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
-from app.store.redis.layout import Keys, rules_of
+from app.store.redis.layout import Keys, digest_of, rules_of
 from app.store.redis.server import open_server
 
 PAGE = 500
@@ -63,7 +63,8 @@ class RedisStore:
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
         keys, (before, _) = await self._catalog.keys(), await self._catalog.fixed(collection)
-        if before is not None and rules_of(before) == rules_of(settings):
+        followed = await self._catalog.followed(collection)
+        if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
             await self._catalog.put(collection, settings)
             return True
         # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
@@ -78,7 +79,10 @@ class RedisStore:
             if not again:
                 await self._catalog.put(collection, settings)
         if before is not None:
-            await changing.relabel(self._server, self._catalog, collection, before, settings)
+            # After a change that was broken off nobody knows under which names opinions count: then all are looked at.
+            moved = before.renamed(settings) if followed == digest_of(before) else None
+            await changing.relabel(self._server, self._catalog, collection, moved)
+        await self._catalog.note_followed(collection, settings)
         return True
 
     # Documents
@@ -132,9 +136,11 @@ class RedisStore:
         found: dict[str, Record] = {}
         for names, values in zip(by_partition.values(), answers, strict=True):
             for name, raw, content, vector in zip(names, values[::3], values[1::3], values[2::3], strict=True):
-                if raw:
-                    with _readable(f"document {name!r} of {collection!r}"):
+                try:
+                    if raw:
                         found[name] = _record(name, layout.decode_document(raw), content, vector)
+                except layout.UNREADABLE as error:
+                    raise _unreadable(collection, name, error) from error
         return [found[name] for name in ids if name in found]
 
     # Counts
@@ -165,17 +171,17 @@ class RedisStore:
         n_bins = len(settings.positions)
         totals = [[0] * n_bins for _ in counts]
         labels: dict[str, Labels] = {}
-        for p, values in enumerate(partitions):
-            for total, name, raw in zip(totals, counts, values, strict=False):
-                if raw:
-                    with _readable(f"count {name!r} of {collection!r}"):
-                        total[:] = [a + b for a, b in zip(total, layout.counts_of(raw, n_bins), strict=True)]
-            for name, raw in zip(by_partition.get(p, ()), values[len(counts) :], strict=True):
-                if raw:
-                    with _readable(f"document {name!r} of {collection!r}"):
-                        record = layout.decode_document(raw)
-                    if record.present:
+        name = ""
+        try:
+            for p, values in enumerate(partitions):
+                for total, name, raw in zip(totals, counts, values, strict=False):  # noqa: B007 - an error tells it
+                    if raw:
+                        total[:] = map(add, total, layout.counts_of(raw, n_bins))
+                for name, raw in zip(by_partition.get(p, ()), values[len(counts) :], strict=True):
+                    if raw and (record := layout.decode_document(raw)).present:
                         labels[name] = record.on(entity)
+        except layout.UNREADABLE as error:
+            raise _unreadable(collection, name, error) from error
         domain, own = totals[: len(facets)], totals[len(facets) :]
         if entity is None:
             own = [[0] * n_bins for _ in facets]
@@ -246,10 +252,8 @@ def _by_partition(ids: Iterable[str], keys: Keys) -> dict[int, list[str]]:
     return split
 
 
-@contextmanager
-def _readable(what: str) -> Iterator[None]:
-    """Say which stored value cannot be read: another version wrote it, or it was damaged."""
-    try:
-        yield
-    except layout.UNREADABLE as error:
-        raise StoreUnavailableError(f"the stored {what} cannot be read: {error}; see warp-rerank verify") from error
+def _unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
+    """Says which value another version wrote, or was damaged."""
+    return StoreUnavailableError(
+        f"what is stored under {name!r} in collection {collection!r} cannot be read: {error}; see warp-rerank verify"
+    )

@@ -8,7 +8,8 @@
 --          4 time in microseconds   5 whether to write even where nothing changes (what confirms a write needs one)
 --          then for each change: id, version or '', fingerprint, excluded (0 or 1), bin or -1,
 --          labels as JSON [entity, bin, ...], facets as JSON, content or '' (which deletes), vector or ''
--- Returns  one outcome a change; CHANGED, or an error, before anything is written
+-- Returns  one outcome a change; or, before anything is written, CHANGED, LARGE (more fields than one command can take),
+--          or an error
 --
 -- Fields   d:<id>    [version, present, fingerprint, excluded, bin, [entity, bin, ...], [facet, ...], changed_us]
 --          c:<id>    content          v:<id>  vector
@@ -139,7 +140,7 @@ end
 if seq ~= before then
     for name, row in pairs(counts) do
         for b = 1, bins do row[b] = string.format('%.0f', row[b]) end
-        put(name, table.concat(row, ','))
+        put(name, table.concat(row, ',', 1, bins)) -- a row of an earlier scale, of zeros, may have been longer
     end
     put('m', '[' .. string.format('%.0f', seq) .. ',"' .. chain .. '",' .. string.format('%.0f', documents) .. ']')
     put('s', rules)
@@ -148,6 +149,7 @@ if seq ~= before then
         fields[#fields + 1] = field
         fields[#fields + 1] = written[field]
     end
+    if #fields > 7900 and #ARGV > 14 then return 'LARGE' end -- Lua unpacks 8,000 values; a change alone is always fewer
     redis.call('HSET', key, unpack(fields))
 elseif touch == '1' then
     redis.call('HSET', key, 's', rules)

@@ -10,7 +10,7 @@ import msgspec
 from app.errors import CollectionChangedError, StoreUnavailableError
 from app.store.base import Ack, CollectionSettings, VectorSpace
 from app.store.redis import layout
-from app.store.redis.layout import FixedSettings, Format, Keys, catalog_key, registry_digest
+from app.store.redis.layout import FixedSettings, Format, Keys, catalog_key, digest_of
 from app.store.redis.server import Command, Server
 from warp_core import InvalidInputError
 
@@ -124,6 +124,15 @@ class Catalog:
         """Keep a collection's settings."""
         await self._server.call("HSET", catalog_key(self._prefix), *_written(collection, settings))
 
+    async def followed(self, collection: str) -> str:
+        """The digest of the registry that all stored opinions follow: of the last that was put and seen through."""
+        found = await self._server.call("HGET", catalog_key(self._prefix), f"f:{collection}")
+        return found.decode() if found else digest_of(CollectionSettings())
+
+    async def note_followed(self, collection: str, settings: CollectionSettings) -> None:
+        """Say that all stored opinions follow this registry."""
+        await self._server.call("HSET", catalog_key(self._prefix), f"f:{collection}", digest_of(settings))
+
     async def fixed_for(
         self, collection: str, space: VectorSpace | None, positions: tuple[float, ...] | None, create: bool
     ) -> CollectionSettings | None:
@@ -157,7 +166,7 @@ class Catalog:
 def _written(collection: str, settings: CollectionSettings) -> list[Any]:
     """Settings as fields and values of the catalog."""
     without = msgspec.structs.replace(settings, registry={})
-    fixed = FixedSettings(without, registry_digest(settings.registry))
+    fixed = FixedSettings(without, digest_of(settings))
     return [f"c:{collection}", layout.encode(fixed), f"r:{collection}", layout.encode(settings.registry)]
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from app.errors import CollectionChangedError
@@ -14,9 +14,7 @@ from app.store.redis.layout import Keys, rules_of
 from app.store.redis.server import Script, Server
 
 CHANGES_A_CALL = 50
-"""Larger calls would hold up the server for other callers."""
-FIELDS_A_CALL = 3500
-"""More than about 4,000 fields do not fit what Lua can unpack into one command."""
+"""Larger calls would hold up the server for others. Where so many write too much for one command, it is halved."""
 ATTEMPTS = 5
 """How often changes are sent under rules that have changed meanwhile."""
 SCAN_COUNT = 1000
@@ -32,23 +30,40 @@ async def apply(
     space: VectorSpace | None,
     positions: tuple[float, ...] | None,
 ) -> list[Outcome]:
-    """See `app.store.base.Store.apply`."""
+    """See `app.store.base.Store.apply`.
+
+    Each round is one call to every partition that has changes left, so that those of a document stay in order.
+    """
     keys = await catalog.keys()
     outcomes: list[Outcome] = ["absent"] * len(changes)
-    create = any(change.content for change in changes)
+    create = any(change.leaves_something for change in changes)
+    settings = await catalog.fixed_for(collection, space, positions, create)
+    if settings is None:
+        return outcomes
     todo = list(range(len(changes)))
-    for _ in range(ATTEMPTS):
-        settings = await catalog.fixed_for(collection, space, positions, create)
-        if settings is None or not todo:
-            return outcomes
-        todo = await _send(server, catalog, keys, collection, settings, changes, todo, outcomes)
-        if todo and (await catalog.fixed(collection))[0] == settings:
-            # The partition lags behind the catalog: whoever changed the rules was broken off.
-            partitions = {keys.partition_of(changes[i].id) for i in todo}
-            if not await claimed(server, keys, collection, settings, sorted(partitions)):
-                break
-    if todo:
-        raise CollectionChangedError(f"the scale or registry of {collection!r} changes all the time")
+    limits = [CHANGES_A_CALL] * keys.partitions
+    refusals = 0
+    while todo:
+        batches = _batches(changes, todo, keys, limits)
+        behind: list[int] = []
+        done: set[int] = set()
+        for (p, batch), answer in (await _send(server, catalog, keys, collection, settings, changes, batches)).items():
+            if answer == b"LARGE":
+                limits[p] = len(batch) // 2
+            elif answer == b"CHANGED":
+                behind.append(p)
+            else:
+                for i, outcome in zip(batch, answer, strict=True):
+                    outcomes[i] = outcome.decode()
+                done.update(batch)
+        todo = [i for i in todo if i not in done]
+        if behind:
+            refusals += 1
+            before, settings = settings, await catalog.fixed_for(collection, space, positions, create)
+            # Where the catalog has not changed, whoever changes the rules is between the two, or was broken off there.
+            agreed = settings != before or await claimed(server, keys, collection, before, behind)
+            if settings is None or not agreed or refusals == ATTEMPTS:
+                raise CollectionChangedError(f"the scale or registry of {collection!r} changes all the time")
     return outcomes
 
 
@@ -59,27 +74,19 @@ async def _send(
     collection: str,
     settings: CollectionSettings,
     changes: Sequence[Change],
-    todo: Sequence[int],
-    outcomes: list[Outcome],
-) -> list[int]:
-    """Apply those changes, note their outcomes, and tell which were made for other rules than their partition has."""
+    batches: Mapping[int, Sequence[int]],
+) -> dict[tuple[int, tuple[int, ...]], Any]:
+    """The answer of `apply.lua` to each batch."""
     head = [
         *(rules_of(settings)[1], len(settings.positions), layout.LOG_LENGTH, time.time_ns() // 1000),
         int(catalog.confirm is not None),
     ]
-    batches = _batches(changes, todo, keys)
     calls = [
         (keys.partition(collection, p), [*head, *(a for i in batch for a in _arguments(changes[i], settings))])
-        for p, batch in batches
+        for p, batch in batches.items()
     ]
-    refused = []
-    for (_, batch), answer in zip(batches, await server.run(_APPLY, calls, catalog.confirm), strict=True):
-        if isinstance(answer, bytes):
-            refused += batch
-            continue
-        for i, outcome in zip(batch, answer, strict=True):
-            outcomes[i] = outcome.decode()
-    return sorted(refused)
+    answers = await server.run(_APPLY, calls, catalog.confirm)
+    return {(p, tuple(batch)): answer for (p, batch), answer in zip(batches.items(), answers, strict=True)}
 
 
 async def claimed(
@@ -94,17 +101,10 @@ async def claimed(
     return all(await server.run(_CLAIM, calls))
 
 
-async def relabel(
-    server: Server,
-    catalog: Catalog,
-    collection: str,
-    before: CollectionSettings,
-    after: CollectionSettings,
-) -> None:
-    """Store anew the documents with opinions that may count under another entity by now."""
-    moved = set(before.renamed(after))
-    if not moved:
-        return
+async def relabel(server: Server, catalog: Catalog, collection: str, entities: Collection[str] | None) -> None:
+    """Store anew the documents with opinions on any of those entities (None: on any at all), which may count under
+    another one by now.
+    """
     keys = await catalog.keys()
     for p in range(keys.partitions):
         key, at = keys.partition(collection, p), 0
@@ -113,7 +113,8 @@ async def relabel(
             holders = {
                 field[2:].decode(): record
                 for field, raw in found.items()
-                if (record := layout.decode_document(raw)).present and not moved.isdisjoint(record.bins)
+                if (record := layout.decode_document(raw)).present
+                and (entities is None or not record.bins.keys().isdisjoint(entities))
             }
             contents = await server.call("HMGET", key, *(f"c:{name}" for name in holders)) if holders else []
             changes = [
@@ -126,26 +127,14 @@ async def relabel(
                 break
 
 
-def _batches(changes: Sequence[Change], todo: Sequence[int], keys: Keys) -> list[tuple[int, list[int]]]:
-    """Positions of changes, by partition, in order, and no more in one batch than a call may hold."""
-    full: list[tuple[int, list[int]]] = []
-    filling: dict[int, list[int]] = {}
-    fields: dict[int, int] = defaultdict(int)
+def _batches(changes: Sequence[Change], todo: Sequence[int], keys: Keys, limits: Sequence[int]) -> dict[int, list[int]]:
+    """The next changes of each partition, by position, in order, and no more than its limit."""
+    batches: dict[int, list[int]] = defaultdict(list)
     for i in todo:
-        p, size = keys.partition_of(changes[i].id), _size(changes[i])
-        if p in filling and (len(filling[p]) == CHANGES_A_CALL or fields[p] + size > FIELDS_A_CALL):
-            full.append((p, filling.pop(p)))
-            fields[p] = 0
-        filling.setdefault(p, []).append(i)
-        fields[p] += size
-    return full + list(filling.items())
-
-
-def _size(change: Change) -> int:
-    """Fields that a change may write: its own, and its counts before and after."""
-    content = change.content
-    facets = 0 if content is None else 2 + len(content.attributes)
-    return 4 + 2 * facets * (0 if content is None else 1 + len(content.opinions))
+        p = keys.partition_of(changes[i].id)
+        if len(batches[p]) < limits[p]:
+            batches[p].append(i)
+    return batches
 
 
 def _arguments(change: Change, settings: CollectionSettings) -> tuple[Any, ...]:

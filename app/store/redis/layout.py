@@ -3,7 +3,7 @@
 A collection is S partitions, each one hash (its fields: `apply.lua`). A document lies in partition crc32(id) mod S; an
 entity's population is the sum of the partitions' counts. The catalog, a hash too, holds what is fixed: `store`, the
 `Format`, and for each collection `c:<name>`, its settings (of the registry a digest only), `r:<name>`, the registry,
-and `v:<name>`, its vector space.
+`f:<name>`, the digest of the one that all stored opinions follow, and `v:<name>`, its vector space.
 """
 
 from binascii import crc_hqx
@@ -54,8 +54,13 @@ class DocumentRecord(msgspec.Struct, frozen=True, array_like=True):
 
     def on(self, entity: str | None) -> Labels:
         """What it says on one entity."""
-        own = None if entity is None else self.bins.get(entity)
-        return Labels(own, None if self.bin < 0 else self.bin, bool(self.excluded))
+        labels = self.labels
+        own = labels[labels.index(entity) + 1] if entity in labels else None
+        return Labels(
+            own,  # type: ignore[arg-type] # behind an entity stands a bin
+            None if self.bin < 0 else self.bin,
+            bool(self.excluded),
+        )
 
     def entry(self, collection: str, document_id: str, vector: bytes | None) -> IndexEntry:
         """The same for an index."""
@@ -141,23 +146,23 @@ def counts_of(raw: bytes | None, n_bins: int) -> list[int]:
     ------
     ValueError : it is none, or of another scale.
     """
-    if not raw:
+    counts = [int(n) for n in raw.split(b",")] if raw else []
+    if not any(counts):  # on whatever scale
         return [0] * n_bins
-    counts = [int(n) for n in raw.split(b",")]
     if len(counts) != n_bins:
         raise ValueError(f"{len(counts)} bins, not {n_bins}")
     return counts
 
 
-def registry_digest(registry: dict[str, tuple[str, ...]]) -> str:
+def digest_of(settings: CollectionSettings) -> str:
     """The same for the same registry."""
-    return sha256(encode(registry)).hexdigest()[:16]
+    return sha256(encode(settings.registry)).hexdigest()[:16]
 
 
 def rules_of(settings: CollectionSettings) -> tuple[bytes, bytes]:
     """The positions of the scale, and with them all that labels follow; see `apply.lua`, field `s`."""
     positions = encode(settings.positions)
-    return positions, positions + b"|" + registry_digest(settings.registry).encode()
+    return positions, positions + b"|" + digest_of(settings).encode()
 
 
 UNREADABLE = (msgspec.MsgspecError, ValueError)

@@ -92,8 +92,9 @@ def targets(db: sqlite3.Connection, collection: str, entity: str | None = None) 
 
 
 def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
-    seq, mark = cursor or (0, None)
-    reset = mark is not None and db.execute("select 1 from mark where seq = ? and token = ?", mark).fetchone() is None
+    # Of the page before, and of the first one of this walk: what was deleted since may be forgotten between two pages.
+    seq, marks = cursor or (0, ())
+    reset = any(db.execute("select 1 from mark where seq = ? and token = ?", mark).fetchone() is None for mark in marks)
     latest: tuple[int, str] = db.execute("select seq, token from mark order by seq desc limit 1").fetchone()
     if reset:
         seq = 0
@@ -111,7 +112,10 @@ def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
         for key, _, collection, name, present, excluded, vector in rows
     ]
     more = len(rows) == PAGE
-    return Page(entries, (rows[-1][1] if more else latest[0], latest), more, reset)
+    if not more:
+        return Page(entries, (latest[0], (latest, latest)), more, reset)
+    began = marks[1] if marks and not reset else latest
+    return Page(entries, (rows[-1][1], (latest, began)), more, reset)
 
 
 def records(db: sqlite3.Connection, collection: str, after: str) -> list[Record]:

@@ -83,7 +83,7 @@ def apply(
     space: VectorSpace | None,
     positions: tuple[float, ...] | None,
 ) -> list[Outcome]:
-    if any(change.content for change in changes):
+    if any(change.leaves_something for change in changes):
         _create(db, collection)
     if positions is not None:
         _check_scale(db, collection, positions)

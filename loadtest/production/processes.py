@@ -1,0 +1,33 @@
+"""What processes hold: memory and file descriptors, from /proc."""
+
+from pathlib import Path
+
+from loadtest.servers import Server, children
+
+
+def all_of(server: Server) -> list[int]:
+    """The process and those that it started, in all generations."""
+    found, waiting = [], [server.process.pid]
+    while waiting:
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += children(pid)
+    return found
+
+
+def rss_mb(server: Server) -> float:
+    """Resident memory of all its processes, in MB; what they share counts in each."""
+    return sum(_kb(pid, "status", "VmRSS") for pid in all_of(server)) / 1024
+
+
+def pss_mb(server: Server) -> float:
+    """The same with what they share counted once."""
+    return sum(_kb(pid, "smaps_rollup", "Pss") for pid in all_of(server)) / 1024
+
+
+def _kb(pid: int, file: str, field: str) -> int:
+    for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return int(value.split()[0])
+    return 0
