@@ -75,7 +75,7 @@ def readable_id(raw: msgspec.Raw | bytes) -> str | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     found = fields.get("id") if isinstance(fields, dict) else None
-    return found if isinstance(found, str) else None
+    return found[:MAX_NAME_BYTES] if isinstance(found, str) else None
 
 
 def _opinions(document: DocumentInput, scale: OpinionScale) -> list[Opinion]:

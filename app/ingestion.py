@@ -17,6 +17,8 @@ from app.schemas import FailedDocument, IngestResponse
 from app.store.base import Change, CollectionSettings, Store, Vector, VectorSpace
 from warp_core import OpinionScale
 
+NAMED = 1000
+"""Failed documents that a report names; of more it tells the number."""
 BATCH = 256
 """Documents that are encoded together and stored in one transaction."""
 BATCH_BYTES = 4 * 2**20
@@ -46,6 +48,7 @@ class Ingestion:
         self._waiting: list[tuple[int, msgspec.Raw | bytes]] = []
         self._outcomes: Counter[str] = Counter()
         self._failed: list[FailedDocument] = []
+        self._failed_more = 0
         self._entities: set[str] = set()
 
     async def add(self, raw: msgspec.Raw | bytes) -> None:
@@ -73,6 +76,7 @@ class Ingestion:
             done["unchanged"],
             done["stale"],
             self._failed,
+            self._failed_more,
             len(self._entities),
             await self._store.acknowledgement(),
         )
@@ -82,12 +86,13 @@ class Ingestion:
         self._bytes = 0
         if not waiting:
             return
-        failed_before = len(self._failed)
+        failed_before, more_before = len(self._failed), self._failed_more
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 await self._store_batch(waiting)
             except CollectionChangedError:  # between the reading of its scale and the storing: read it again
                 del self._failed[failed_before:]
+                self._failed_more = more_before
                 if attempt == ATTEMPTS:
                     raise
             else:
@@ -163,6 +168,9 @@ class Ingestion:
         return next((VectorSpace(len(one.embedding), None) for _, one in drafts if one.embedding), None)
 
     def _fail(self, index: int, document_id: str | None, error: InvalidRequestError) -> None:
+        if len(self._failed) >= NAMED:
+            self._failed_more += 1
+            return
         broken = error.errors[0]
         self._failed.append(FailedDocument(index, document_id, broken.pointer, broken.detail))
 

@@ -87,14 +87,6 @@ class AroundRequests:
                 _log.info("request", extra={"fields": {**fields, "ms": round(seconds * 1000, 3)}})
 
 
-def _id_of(scope: Scope) -> bytes:
-    """The caller's, when it brought an acceptable one, else a new one."""
-    for name, value in scope["headers"]:
-        if name == REQUEST_ID and _ACCEPTABLE_ID.fullmatch(value):
-            return bytes(value)
-    return secrets.token_hex(8).encode()
-
-
 class Refusal:
     """ASGI application in place of a route of ours: says that there is no room, and reads no body."""
 
@@ -108,3 +100,11 @@ class Refusal:
         error = OverloadedError("too many requests are waiting already")
         response = problem_response(error.status, error.kind, error.detail, (), error.headers)
         await response(scope, receive, send)
+
+
+def _id_of(scope: Scope) -> bytes:
+    """The caller's, when it brought an acceptable one, else a new one."""
+    for name, value in scope["headers"]:
+        if name == REQUEST_ID and _ACCEPTABLE_ID.fullmatch(value):
+            return bytes(value)
+    return secrets.token_hex(8).encode()

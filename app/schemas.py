@@ -224,7 +224,8 @@ class FailedDocument(Answer):
 
 
 class IngestResponse(Answer):
-    """What became of the documents. `ack` tells where the stored ones are: on the disk (`local`), with a second server
+    """What became of the documents. Of the failed ones a thousand are named, and `failed_more` tells how many
+    others there are. `ack` tells where the stored ones are: on the disk (`local`), with a second server
     too (`replica`), or with the server only (`memory`).
     """
 
@@ -233,6 +234,7 @@ class IngestResponse(Answer):
     unchanged: int
     stale: int
     failed: list[FailedDocument]
+    failed_more: int
     entities: int
     ack: Ack
 

@@ -20,6 +20,11 @@ GUARD = "guard"
 LEAST_BYTES_PER_S = 16 * 1024
 """A body gets another second for each this many bytes that have come: who sends, however long, is not slow."""
 
+LEFT_UNREAD = 2**20
+"""Bytes of a body that may still come once its request is answered; so many, a client has sent before it hears that it
+need not go on. uvicorn would read on for ever, at the speed of the line.
+"""
+
 
 @dataclass(frozen=True)
 class Guard:
@@ -38,7 +43,8 @@ class Guard:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request (head and body) does not arrive in time; refuses what finds no room.
+    """Closes a connection whose request (head and body) does not arrive in time, or goes on when answered; refuses what
+    finds no room.
 
     The clock runs while something is awaited from the client: not while it is answered, nor while the service itself
     reads no further.
@@ -51,6 +57,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._awaited = True  # the rest of a request, or a first one
         self._begin = 0.0
         self._bytes = 0
+        self._unread = 0
         self._timer: Any = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override] # as uvicorn's own
@@ -63,6 +70,13 @@ class GuardedProtocol(HttpToolsProtocol):
             self._bytes = 0
         self._bytes += len(data)
         super().data_received(data)
+        if self._awaited and self.cycle is not None and self.cycle.response_complete:
+            self._unread += len(data)
+            if self._unread > LEFT_UNREAD:
+                self.transport.abort()
+                return
+        else:
+            self._unread = 0
         if self._awaited and self._timer is None:  # a request that comes at once needs no timer
             self._start()
 

@@ -51,7 +51,7 @@ async def _ingest(settings: Settings, collection: str, files: Iterable[Path], me
         if encoder:
             encoder.close()
         await store.close()
-    return sum(len(report.failed) for report in reports)
+    return sum(len(report.failed) + report.failed_more for report in reports)
 
 
 async def load(
@@ -69,7 +69,7 @@ async def load(
     report = await ingestion.finish()
     messages.print(
         f"{report.created} created, {report.updated} updated, {report.unchanged} unchanged, {report.stale} stale, "
-        f"{len(report.failed)} failed",
+        f"{len(report.failed) + report.failed_more} failed",
         highlight=False,
     )
     for one in report.failed[:MAX_SHOWN]:

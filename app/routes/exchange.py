@@ -31,6 +31,13 @@ CollectionName = Annotated[str, Query(description="The collection.", min_length=
 
 _MOST_DIGITS = 20
 """Of a length; what is longer is over every limit already."""
+_SMALL = 64 * 1024
+"""Bytes up to which a body may hold whatever it likes."""
+BYTES_A_PART = 64
+BYTES_A_VALUE = 8
+"""A large body that holds more objects and lists, or more values, than the limit has room for at so many bytes each,
+is refused before it is decoded: 16 MiB of `{}` would take 550 MiB.
+"""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -66,12 +73,12 @@ async def read_body(request: Request, limit: int, hold: Callable[[int], None] = 
     Raises
     ------
     UnsupportedMediaError : it is declared to be something else than JSON.
-    BodyTooLargeError : it is over the limit; nothing past the limit is read.
+    BodyTooLargeError : it is over the limit, of which nothing past that is read; or it holds too many values.
     ClientGoneError : the client left in the middle.
     """
     check_media_type(request, "application/json")
-    declared = request.headers.get("content-length", "0")
-    if declared.isascii() and declared.isdigit() and int(declared[:_MOST_DIGITS]) > limit:
+    declared = request.headers.get("content-length", "0")[:_MOST_DIGITS]
+    if declared.isascii() and declared.isdigit() and int(declared) > limit:
         raise BodyTooLargeError(f"the body holds {declared} bytes, the limit is {limit}")
     parts, size = [], 0
     async for part in received(request):
@@ -80,7 +87,26 @@ async def read_body(request: Request, limit: int, hold: Callable[[int], None] = 
         if size > limit:
             raise BodyTooLargeError(f"the body is over the limit of {limit} bytes")
         parts.append(part)
-    return b"".join(parts)  # no copy of a body that came in one part, as most do
+    body = b"".join(parts)  # no copy of a body that came in one part, as most do
+    check_values(body, limit)
+    return body
+
+
+def check_values(body: bytes | bytearray, limit: int) -> None:
+    """Refuse a body, or a line of one, that would take many times its own size once it is decoded.
+
+    Raises
+    ------
+    BodyTooLargeError : it holds more than `limit / 64` objects and lists, or more than `limit / 8` values.
+    """
+    if len(body) <= _SMALL:
+        return
+    parts, values = body.count(b"{") + body.count(b"["), body.count(b",")
+    if parts > limit // BYTES_A_PART or values > limit // BYTES_A_VALUE:
+        raise BodyTooLargeError(
+            f"the body holds {parts} objects and lists and {values} values; at most {limit // BYTES_A_PART} and "
+            f"{limit // BYTES_A_VALUE} are allowed (documents one a line may be any number)"
+        )
 
 
 async def received(request: Request) -> AsyncIterator[bytes]:

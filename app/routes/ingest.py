@@ -9,7 +9,16 @@ from app.errors import BodyTooLargeError
 from app.ingestion import Ingestion
 from app.openapi import described
 from app.resources import Resources
-from app.routes.exchange import CollectionName, check_media_type, media_type, read_body, received, reply, resources_of
+from app.routes.exchange import (
+    CollectionName,
+    check_media_type,
+    check_values,
+    media_type,
+    read_body,
+    received,
+    reply,
+    resources_of,
+)
 from app.schemas import DocumentInput, IngestRequest, IngestResponse
 
 router = APIRouter(tags=["documents"])
@@ -34,7 +43,7 @@ async def ingest(request: Request, collection: CollectionName = "default") -> Re
     await resources.follower.catch_up()
     for outcome in ("created", "updated", "unchanged", "stale"):
         resources.metrics.documents.labels(outcome).inc(getattr(report, outcome))
-    resources.metrics.documents.labels("failed").inc(len(report.failed))
+    resources.metrics.documents.labels("failed").inc(len(report.failed) + report.failed_more)
     return reply(report)
 
 
@@ -55,13 +64,23 @@ async def _ingested(request: Request, collection: str, resources: Resources) -> 
 
 async def _lines(request: Request, limit: int) -> AsyncIterator[bytes]:
     """The non-blank lines of a body, none of which may be longer than the limit."""
-    rest = b""
+    rest = bytearray()
     async for chunk in received(request):
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line.strip():
-                yield line
+        *ends, tail = chunk.split(b"\n")
+        for end in ends:
+            rest += end
+            if rest.strip():
+                yield _checked(rest, limit)
+            rest = bytearray()
+        rest += tail
         if len(rest) > limit:
             raise BodyTooLargeError(f"a line is over the limit of {limit} bytes")
     if rest.strip():
-        yield rest
+        yield _checked(rest, limit)
+
+
+def _checked(line: bytearray, limit: int) -> bytes:
+    if len(line) > limit:
+        raise BodyTooLargeError(f"a line is over the limit of {limit} bytes")
+    check_values(line, limit)
+    return bytes(line)

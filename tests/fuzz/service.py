@@ -75,9 +75,15 @@ class Service:
         }
         sent: list[Any] = []
 
+        whole = False
+
         async def receive() -> dict[str, Any]:
+            nonlocal whole
+            if whole:
+                await asyncio.Event().wait()  # the client stays
             chunk = next(chunks, None)
-            return {"type": "http.request", "body": chunk or b"", "more_body": chunk is not None}
+            whole = chunk is None
+            return {"type": "http.request", "body": chunk or b"", "more_body": not whole}
 
         async def send(message: Any) -> None:
             sent.append(message)

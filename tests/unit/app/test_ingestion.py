@@ -32,7 +32,7 @@ def room(name: str, si: float = 20, **fields: object) -> dict[str, object]:
     [
         ({"text": "x"}, None, "/id", "required"),
         ({"id": ""}, "", "/id", "must not be empty"),
-        ({"id": "x" * 513}, "x" * 513, "/id", "at most 512 bytes"),
+        ({"id": "x" * 513}, "x" * 512, "/id", "at most 512 bytes"),
         ({"id": 5}, None, "/id", "expected `str`, got `int`"),
         ({"id": "a", "txet": "x"}, "a", "/txet", "unknown field; did you mean 'text'?"),
         ({"id": "a", "x/~": 1}, "a", "/x~1~0", "unknown field"),
