@@ -77,6 +77,6 @@ def test_a_key_is_its_own_key(text: str):
     assert folded(folded(text)) == folded(text)
 
 
-@given(st.text())
+@given(st.text(st.characters(exclude_characters="\u0131")))  # the dotless i: its capital is that of the dotted one
 def test_upper_and_lower_case_of_a_folded_name_are_one(text: str):
     assert folded(folded(text).upper()) == folded(folded(text).lower())
