@@ -40,11 +40,11 @@ async def apply(
     settings = await catalog.fixed_for(collection, space, positions, create)
     if settings is None:
         return outcomes
-    todo = list(range(len(changes)))
+    left = list(range(len(changes)))
     limits = [CHANGES_A_CALL] * keys.partitions
     refusals = 0
-    while todo:
-        batches = _batches(changes, todo, keys, limits)
+    while left:
+        batches = _batches(changes, left, keys, limits)
         behind: list[int] = []
         done: set[int] = set()
         for (p, batch), answer in (await _send(server, catalog, keys, collection, settings, changes, batches)).items():
@@ -56,7 +56,7 @@ async def apply(
                 for i, outcome in zip(batch, answer, strict=True):
                     outcomes[i] = outcome.decode()
                 done.update(batch)
-        todo = [i for i in todo if i not in done]
+        left = [i for i in left if i not in done]
         if behind:
             refusals += 1
             before, settings = settings, await catalog.fixed_for(collection, space, positions, create)
@@ -132,10 +132,10 @@ async def relabel(server: Server, catalog: Catalog, collection: str, entities: C
                 break
 
 
-def _batches(changes: Sequence[Change], todo: Sequence[int], keys: Keys, limits: Sequence[int]) -> dict[int, list[int]]:
+def _batches(changes: Sequence[Change], left: Sequence[int], keys: Keys, limits: Sequence[int]) -> dict[int, list[int]]:
     """The next changes of each partition, by position, in order, and no more than its limit."""
     batches: dict[int, list[int]] = defaultdict(list)
-    for i in todo:
+    for i in left:
         p = keys.partition_of(changes[i].id)
         if len(batches[p]) < limits[p]:
             batches[p].append(i)

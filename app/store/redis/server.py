@@ -97,19 +97,19 @@ class Server:
         speak of them. What it cannot confirm is an error.
         """
         answers: list[Any] = [None] * len(calls)
-        todo = list(range(len(calls)))
+        left = list(range(len(calls)))
         with named():
             for _ in range(MOVES):
-                commands = [("EVALSHA", script.sha, 1, calls[i][0], *calls[i][1]) for i in todo]
-                for i, answer in zip(todo, await self._pipelined(commands, confirm) if todo else [], strict=True):
+                commands = [("EVALSHA", script.sha, 1, calls[i][0], *calls[i][1]) for i in left]
+                for i, answer in zip(left, await self._pipelined(commands, confirm) if left else [], strict=True):
                     answers[i] = answer
-                if any(isinstance(answers[i], NoScriptError) for i in todo):
+                if any(isinstance(answers[i], NoScriptError) for i in left):
                     await self.client.script_load(script.source)
-                moved = any(isinstance(answers[i], MovedError | AskError | TryAgainError) for i in todo)
-                todo = [
-                    i for i in todo if isinstance(answers[i], NoScriptError | MovedError | AskError | TryAgainError)
+                moved = any(isinstance(answers[i], MovedError | AskError | TryAgainError) for i in left)
+                left = [
+                    i for i in left if isinstance(answers[i], NoScriptError | MovedError | AskError | TryAgainError)
                 ]
-                if not todo:
+                if not left:
                     break
                 if moved:
                     await self.refresh()
