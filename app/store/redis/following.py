@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 async def changes_past(cursor: Cursor | None, server: Server, keys: Keys, collections: Sequence[str]) -> Page:
     """The next page of documents that changed; see `app.store.base.Page`."""
-    seen: dict[Place, Seen] = dict(cursor or {})
+    seen: dict[Place, Seen] = {place: Seen(*known) for place, known in (cursor or {}).items()}
     places = [(name, p) for name in collections for p in range(keys.partitions)]
     told = await server.together([("HGET", keys.partition(*place), "m") for place in places])
     states = {place: _state(raw) for place, raw in zip(places, told, strict=True)}
