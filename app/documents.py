@@ -1,17 +1,17 @@
 """A document as a caller writes it -> a change for the store."""
 
 import hashlib
-from datetime import datetime
 
 import msgspec
 import numpy as np
 
 from app.decoding import BodyDecoder
-from app.errors import InvalidRequestError, pointing_at
+from app.errors import InvalidRequestError, escaped, pointing_at
 from app.labels import bin_of_position, entity_and_bin
-from app.names import checked_name
+from app.names import MAX_NAME_BYTES, checked_name
 from app.schemas import DocumentInput
 from app.store.base import MAX_VERSION, Change, Document, Opinion
+from app.store.facets import day_of
 from warp_core import OpinionScale
 
 _decoder = BodyDecoder(DocumentInput)
@@ -43,6 +43,8 @@ def draft(raw: msgspec.Raw | bytes, scale: OpinionScale) -> Draft:
         checked_name("id", document.id)
     if document.timestamp is not None:
         _check_timestamp(document.timestamp)
+    for name, value in document.attributes.items():
+        _check_attribute(name, value)
     content = Document(
         document.text,
         _opinions(document, scale),
@@ -87,9 +89,18 @@ def _opinions(document: DocumentInput, scale: OpinionScale) -> list[Opinion]:
 
 def _check_timestamp(given: str) -> None:
     try:
-        datetime.fromisoformat(given)
+        day_of(given)
     except ValueError:
         raise InvalidRequestError.at("/timestamp", f"must be an ISO 8601 date or time, got {given[:40]!r}") from None
+
+
+def _check_attribute(name: str, value: str) -> None:
+    pointer = f"/attributes/{escaped(name)}"
+    for part in (name, value):
+        if len(part.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
+            raise InvalidRequestError.at(
+                pointer, f"name and value must each be at most {MAX_NAME_BYTES} bytes of UTF-8"
+            )
 
 
 def _version(given: int | str | None) -> int | None:

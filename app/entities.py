@@ -1,5 +1,7 @@
 """Which entity a question is about: the longest known name in it."""
 
+from collections.abc import Mapping
+
 from app.index import CollectionIndex
 from app.names import folded
 
@@ -10,12 +12,14 @@ MAX_NAME_WORDS = 8
 _EDGES = ".,;:!?'\"()[]{}<>«»“”‘’¿¡…"
 
 
-def entity_in(query: str, index: CollectionIndex) -> str | None:
-    """The known entity that a query names, case- and width-insensitively, as whole words.
+def entity_in(query: str, index: CollectionIndex, aliases: Mapping[str, str]) -> str | None:
+    """The known entity that a query names, under any of its names, case- and width-insensitively, as whole words.
 
     The longest name wins, then the earlier one; None when it names none.
     """
-    return max(filter(index.knows, _possible_names(query)), key=len, default=None)
+    names = (name for name in _possible_names(query) if name in aliases or index.knows(name))
+    found = max(names, key=len, default=None)
+    return None if found is None else aliases.get(found, found)
 
 
 def _possible_names(query: str) -> list[str]:

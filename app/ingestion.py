@@ -59,7 +59,13 @@ class Ingestion:
         done = self._outcomes
         self._failed.sort(key=lambda failed: failed.index)
         return IngestResponse(
-            done["created"], done["updated"], done["unchanged"], done["stale"], self._failed, len(self._entities)
+            done["created"],
+            done["updated"],
+            done["unchanged"],
+            done["stale"],
+            self._failed,
+            len(self._entities),
+            await self._store.acknowledgement(),
         )
 
     async def _flush(self) -> None:
@@ -95,7 +101,7 @@ class Ingestion:
                 detail = f"conflict: version {change.version} is stored with other content"
                 self._fail(index, change.id, InvalidRequestError.at("/version", detail))
             elif outcome in ("created", "updated") and change.content:
-                self._entities.update(opinion.entity for opinion in change.content.opinions)
+                self._entities.update(settings.labels(change.content))
 
     async def _with_vectors(
         self, drafts: Sequence[tuple[int, Draft]]

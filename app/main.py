@@ -11,7 +11,7 @@ from app.metrics import Metrics
 from app.middleware import AroundRequests
 from app.openapi import described
 from app.resources import open_resources
-from app.routes import catalog, explorer, health, ingest, rerank
+from app.routes import catalog, entities, explorer, health, ingest, rerank
 from app.security import KeyGate
 from app.settings import Settings
 
@@ -35,7 +35,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for module in (rerank, ingest, catalog, health, explorer):
+    for module in (rerank, ingest, catalog, entities, health, explorer):
         app.include_router(module.router)
     app.add_middleware(KeyGate, keys=settings.api_keys)
     app.add_middleware(AroundRequests, metrics=metrics)

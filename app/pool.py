@@ -11,7 +11,7 @@ from app.errors import InvalidRequestError
 from app.labels import bin_of_position, entity_and_bin
 from app.names import checked_name
 from app.schemas import CandidateInput, RerankRequest
-from app.store.base import Labels, Lookup, Vector
+from app.store.base import CollectionSettings, Labels, Lookup, Vector
 from warp_core import CandidatePool, InvalidInputError, OpinionScale
 
 UNKNOWN = -1
@@ -129,11 +129,11 @@ def pool_of_request(
     ------
     InvalidRequestError : a label is off the scale.
     """
-    scale, labels = lookup.settings.scale, lookup.labels
+    settings, labels = lookup.settings, lookup.labels
     labelled = []
     for i, c in enumerate(candidates):
         try:
-            labelled.append(_label(c, entity, scale, labels.get(c.id) if c.id is not None else None))
+            labelled.append(_label(c, entity, settings, labels.get(c.id) if c.id is not None else None))
         except InvalidRequestError as error:
             raise error.below(f"/candidates/{i}") from error
     return Pool(
@@ -147,18 +147,18 @@ def pool_of_request(
 
 
 def _label(
-    candidate: CandidateInput, entity: str | None, scale: OpinionScale, stored: Labels | None
+    candidate: CandidateInput, entity: str | None, settings: CollectionSettings, stored: Labels | None
 ) -> tuple[int, bool]:
     """Bin, and whether the candidate matches the entity. What it tells of itself wins over what is stored."""
     if candidate.opinions is None and candidate.si is None:
         return stored_label(stored)
-    own = UNKNOWN
+    own, scale, aliases = UNKNOWN, settings.scale, settings.aliases
     for j, opinion in enumerate(candidate.opinions or ()):
         try:
             name, b = entity_and_bin(opinion, scale)
         except InvalidRequestError as error:
             raise error.below(f"/opinions/{j}") from error
-        if name == entity:
+        if aliases.get(name, name) == entity and own == UNKNOWN:
             own = b
     if own != UNKNOWN:
         return own, True

@@ -16,12 +16,13 @@ from app.clock import Stopwatch
 from app.columns import columns_of, names_without_text
 from app.entities import entity_in
 from app.errors import InvalidRequestError, pointing_at
+from app.lookups import Found
 from app.names import checked_name, entity_key
 from app.pool import Columns, Pool, checked_candidates, pool_of_request, scores_of, stored_label, without_duplicates
 from app.resources import Resources
 from app.schemas import Ask, CandidateInput, EntitySource, RerankRequest, RerankResponse, SearchRequest, TargetInput
-from app.store.base import Lookup, StoredDocument, VectorSpace
-from app.targets import target_for
+from app.store.base import StoredDocument, VectorSpace
+from app.targets import Population, population_of, target_for
 from warp_core import (
     SELECTORS,
     CandidatePool,
@@ -49,19 +50,18 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     StoreUnavailableError : the store cannot be read.
     """
     watch = Stopwatch()
-    _check(request, resources)
+    population = _checked(request, resources)
     candidates = checked_candidates(request, resources.settings.max_candidates)
-    entity, source = _entity(request, resources)
     with watch.stage("labels"):
+        entity, source = await _entity(request, resources)
         ids = [c.id for c in candidates if c.id is not None]
-        lookup, outage = await resources.lookups.lookup(request.collection, entity, ids)
+        found = await resources.lookups.lookup(request.collection, entity, ids, population.facets)
     with watch.stage("encode"):
         scores, query_vector = await scores_of(request, candidates, resources.encoder)
     with watch.stage("labels"):
-        given = pool_of_request(candidates, scores, entity, lookup)
+        given = pool_of_request(candidates, scores, found.entity, found.lookup)
         pool, dropped = without_duplicates(replace(given, query_vector=query_vector))
-    run = _Run(request, resources, watch, lookup, entity, source)
-    run.degrade(outage)
+    run = _Run(request, resources, watch, found, source, population)
     if dropped:
         run.warnings.append(f"{dropped} candidates share their id with a better-scored one and were dropped")
     return await run.answer(pool, candidates)
@@ -76,7 +76,7 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
     StoreUnavailableError : the store cannot be read.
     """
     watch = Stopwatch()
-    _check(request, resources)
+    population = _checked(request, resources)
     limit = resources.settings.max_candidates
     pool_size = min(POOL_SIZE, limit) if request.pool_size is None else request.pool_size
     if pool_size > limit:
@@ -86,13 +86,16 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
         raise InvalidRequestError.at(
             "/query", "this service has no encoder (setting WARP_ENCODER), so it cannot search"
         )
-    entity, source = _entity(request, resources)
+    with watch.stage("labels"):
+        entity, source = await _entity(request, resources)
     with watch.stage("encode"):
         (query,) = await encoder.encode_queries([request.query])
     with watch.stage("retrieve"):
         hits = await asyncio.to_thread(resources.index[request.collection].search, query, pool_size)
     with watch.stage("labels"):
-        lookup, outage = await resources.lookups.lookup(request.collection, entity, [name for name, _ in hits])
+        names = [name for name, _ in hits]
+        found = await resources.lookups.lookup(request.collection, entity, names, population.facets)
+    lookup = found.lookup
     if lookup.space and lookup.space != VectorSpace(encoder.dimension, lookup.space.encoder and encoder.name):
         raise InvalidRequestError.at(
             "/collection",
@@ -100,24 +103,24 @@ async def search(request: SearchRequest, resources: Resources) -> RerankResponse
             f"this service's encoder is {encoder.name} with {encoder.dimension}",
         )
     # What the store no longer holds was deleted after the index was asked.
-    found = [(name, score) for name, score in hits if name in lookup.labels]
-    labels = [stored_label(lookup.labels[name]) for name, _ in found]
-    scores = [score for _, score in found]
+    hits = [(name, score) for name, score in hits if name in lookup.labels]
+    labels = [stored_label(lookup.labels[name]) for name, _ in hits]
+    scores = [score for _, score in hits]
     pool = Pool(
-        [name for name, _ in found],
-        list(range(len(found))),
+        [name for name, _ in hits],
+        list(range(len(hits))),
         list(scores),
         scores,
         [b for b, _ in labels],
         [matched for _, matched in labels],
         query,
     )
-    run = _Run(request, resources, watch, lookup, entity, source)
-    run.degrade(outage)
+    run = _Run(request, resources, watch, found, source, population)
     return await run.answer(pool, ())
 
 
-def _check(request: Ask, resources: Resources) -> None:
+def _checked(request: Ask, resources: Resources) -> Population:
+    """Check what does not depend on the store; the population that the target is about."""
     if request.query is None and request.entity is None:
         raise InvalidRequestError.at("/query", "a query or an entity is needed")
     if request.k > resources.settings.max_k:
@@ -127,14 +130,16 @@ def _check(request: Ask, resources: Resources) -> None:
         raise InvalidRequestError.at("/variant", f"must be one of {allowed}, got {request.variant[:40]!r}")
     with pointing_at("/collection"):
         checked_name("collection", request.collection)
+    return population_of(request.target or TargetInput())
 
 
-def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
+async def _entity(request: Ask, resources: Resources) -> tuple[str | None, EntitySource]:
     """The entity in question, and where it came from."""
     if request.entity is not None:
         with pointing_at("/entity"):
             return entity_key("entity", request.entity), "request"
-    found = entity_in(request.query or "", resources.index[request.collection])
+    aliases = await resources.lookups.aliases(request.collection)
+    found = entity_in(request.query or "", resources.index[request.collection], aliases)
     return found, "query" if found else "none"
 
 
@@ -146,20 +151,21 @@ class _Run:
         request: Ask,
         resources: Resources,
         watch: Stopwatch,
-        lookup: Lookup,
-        entity: str | None,
+        found: Found,
         source: EntitySource,
+        population: Population,
     ) -> None:
         self.request = request
         self.resources = resources
         self.watch = watch
-        self.lookup = lookup
-        self.scale = lookup.settings.scale
-        self.entity = entity
+        self.lookup, self.entity, outage = found
+        self.scale = self.lookup.settings.scale
         self.source = source
+        self.population = population
         self.warnings: list[str] = []
         self.degraded = False
-        if not lookup.known:
+        self.degrade(outage)
+        if not self.lookup.known:
             self.warnings.append(f"there is no collection {request.collection!r}")
 
     def degrade(self, outage: str | None) -> None:
@@ -173,7 +179,7 @@ class _Run:
         request, resources, watch = self.request, self.resources, self.watch
         pool = self._without_excluded(pool)
         with watch.stage("target"):
-            target = target_for(request.target or TargetInput(), self.lookup)
+            target = target_for(request.target or TargetInput(), self.lookup, self.population)
         given = pool.in_core(self.scale)
         em_attainable = attainable_em(pool.matched, request.k)
         deficit = self._deficit(given, target)

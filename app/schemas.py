@@ -6,10 +6,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from app.store.base import Ack
+
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
 EntitySource = Literal["request", "query", "none"]
 ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
+
+
+MAX_OPINIONS = 64
+MAX_ATTRIBUTES = 16
+"""Of a stored document. Its opinions are counted once for each attribute, all in one write."""
 
 
 class Strict(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,10 +57,18 @@ class CandidateInput(Strict):
 
 
 class TargetInput(Strict):
-    """The target: weights over the scale's positions, or where it comes from."""
+    """The target: weights over the scale's positions, or where it comes from.
+
+    `auto` is the target that was given for the entity (`external`), else the population's (`corpus`). Of the population
+    a `window` takes the opinions of the last days, a `half_life` lets older ones weigh less, a `group` takes those of
+    authors who share an attribute.
+    """
 
     distribution: dict[str, float] | None = None
-    source: Literal["auto", "corpus", "uniform"] = "auto"
+    source: Literal["auto", "corpus", "external", "uniform"] = "auto"
+    window: str | None = None
+    half_life: str | None = None
+    group: dict[str, str] | None = None
 
 
 class Ask(Strict, kw_only=True):
@@ -175,9 +190,9 @@ class DocumentInput(Strict):
     id: str
     text: str = ""
     embedding: list[float] | None = None
-    opinions: list[OpinionInput] = []
+    opinions: Annotated[list[OpinionInput], Meta(max_length=MAX_OPINIONS)] = []
     si: float | None = None
-    attributes: dict[str, str] = {}
+    attributes: Annotated[dict[str, str], Meta(max_length=MAX_ATTRIBUTES)] = {}
     metadata: dict[str, Any] = {}
     timestamp: str | None = None
     version: int | str | None = None
@@ -201,7 +216,9 @@ class FailedDocument(Answer):
 
 
 class IngestResponse(Answer):
-    """What became of the documents."""
+    """What became of the documents. `ack` tells where the stored ones are: on the disk (`local`), with a second server
+    too (`replica`), or with the server only (`memory`).
+    """
 
     created: int
     updated: int
@@ -209,10 +226,11 @@ class IngestResponse(Answer):
     stale: int
     failed: list[FailedDocument]
     entities: int
+    ack: Ack
 
 
 class DeleteResponse(Answer):
-    """DELETE /documents/{id}."""
+    """DELETE of a document, or of an entity's target."""
 
     deleted: bool
 
@@ -245,6 +263,14 @@ class EntityPage(Answer):
     next: str | None
 
 
+class RecentDrift(Answer):
+    """How far the opinions of the last days are from those of all time, in W1."""
+
+    window: str
+    n: int
+    w1: float
+
+
 class EntityOutput(Answer):
     """GET /entities/{entity}."""
 
@@ -252,6 +278,14 @@ class EntityOutput(Answer):
     n: int
     counts: Mapping[str, int]
     target: TargetOutput
+    aliases: list[str]
+    drift: RecentDrift | UnsetType = UNSET
+
+
+class ExternalTargetInput(Strict):
+    """PUT /entities/{entity}/target: weights over the scale's positions."""
+
+    distribution: dict[str, float]
 
 
 class CollectionList(Answer):

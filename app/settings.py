@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.store.base import Ack
+
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -29,9 +31,21 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default=Path(".warp"), description="where the embedded store lives")
     store: str | None = Field(
-        default=None, description="sqlite:///FILE, redis:// or rediss://; left out: warp.db in the data directory"
+        default=None,
+        description="sqlite:///FILE or redis[s][+cluster|+sentinel]://...; left out: warp.db in the data directory",
     )
     store_prefix: str = Field(default="warp", min_length=1, description="of all keys in a store that others share")
+    store_partitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=1024,
+        description="hashes of a collection on a Redis server, fixed at first use; left out: 16, or as they are",
+    )
+    ack: Ack | None = Field(
+        default=None,
+        description="where a document is once it is answered for: local (on the disk), replica (on a second server), "
+        "memory; left out: what the store's own settings give",
+    )
     encoder: str | None = Field(
         default=None, description="sentence-transformers name or path, or wordllama; left out: callers bring embeddings"
     )

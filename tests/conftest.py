@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,9 @@ import redis
 from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import Change, Cursor, Document, IndexEntry, Opinion, Page, Store, Vector
-from app.store.redis.layout import Keys, counts_of
+from app.store.facets import ALL
+from app.store.redis.layout import PARTITIONS, Keys, counts_of
+from tests.redis_cluster import shared_cluster
 from tests.redis_server import NoServerError, shared_server
 
 
@@ -49,8 +52,8 @@ class Backend(Protocol):
     def open_broken(self) -> Store:
         """A store that cannot be opened, or reached: it says so at once, or when it is asked."""
 
-    def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        """Falsify a count behind the store's back."""
+    def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
+        """Falsify a count behind the store's back; without an entity, that of all entities."""
 
 
 class Sqlite:
@@ -64,18 +67,21 @@ class Sqlite:
     def open_broken(self) -> Store:
         return open_store(f"sqlite:///{self._directory}")
 
-    def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        update = "update population set n = n + ? where collection = ? and entity = ? and bin = ?"
+    def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
+        update = "update population set n = n + ? where collection = ? and entity = ? and facet = ? and bin = ?"
         with closing(sqlite3.connect(self._file)) as db, db:
-            assert db.execute(update, (by, collection, entity, b)).rowcount == 1
+            assert db.execute(update, (by, collection, entity, facet, b)).rowcount == 1
 
 
 class Redis:
     """A prefix of its own on a server that all tests share."""
 
+    _server: Callable[[], Any] = staticmethod(shared_server)
+
     def __init__(self, directory: Path) -> None:
-        self._url = shared_server().url
-        self._prefix = f"test:{directory}"
+        self._url = self._server().url
+        self._prefix = f"test:{sha256(str(directory).encode()).hexdigest()[:16]}"
+        self._keys = Keys(self._prefix, PARTITIONS)
 
     def open(self) -> Store:
         return open_store(self._url, self._prefix)
@@ -83,15 +89,43 @@ class Redis:
     def open_broken(self) -> Store:
         return open_store("redis://127.0.0.1:1/0")
 
-    def miscount(self, collection: str, entity: str, b: int, by: int) -> None:
-        key = Keys(self._prefix).partition(collection, 0)
-        with closing(redis.Redis.from_url(self._url)) as server:
-            counts = counts_of(server.hget(key, f"p:{entity}"), 7)
-            counts[b] += by
-            server.hset(key, f"p:{entity}", ",".join(map(str, counts)))
+    def _client(self) -> Any:
+        return redis.Redis.from_url(self._url)
+
+    def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
+        counts = counts_of(self.field(collection, 0, f"{facet}{entity}"), 7)
+        counts[b] += by
+        self.set_field(collection, 0, f"{facet}{entity}", ",".join(map(str, counts)))
+
+    def partition_of(self, name: str) -> int:
+        """The partition of a document, or of an external target."""
+        return self._keys.partition_of(name)
+
+    def field(self, collection: str, partition: int, name: str) -> bytes | None:
+        """A field of a partition, as `app/store/redis/apply.lua` lists them."""
+        with closing(self._client()) as server:
+            return server.hget(self._keys.partition(collection, partition), name)
+
+    def set_field(self, collection: str, partition: int, name: str, value: str) -> None:
+        """Falsify a field of a partition."""
+        with closing(self._client()) as server:
+            server.hset(self._keys.partition(collection, partition), name, value)
 
 
-BACKENDS: list[type[Backend]] = [Sqlite, Redis]
+class Cluster(Redis):
+    """The same on a cluster."""
+
+    _server = staticmethod(shared_cluster)
+
+    def _client(self) -> redis.RedisCluster:
+        nodes = [redis.cluster.ClusterNode("127.0.0.1", node.port) for node in shared_cluster().nodes]
+        return redis.RedisCluster(startup_nodes=nodes)
+
+    def open_broken(self) -> Store:
+        return open_store("redis+cluster://127.0.0.1:1")
+
+
+BACKENDS: list[type[Backend]] = [Sqlite, Redis, Cluster]
 
 
 @pytest.fixture(params=BACKENDS, ids=lambda kind: kind.__name__.lower())
@@ -135,10 +169,10 @@ def put(
     return Change(name, content, msgspec.json.encode(content), vector, version)
 
 
-async def counted(store: Store, collection: str, entity: str | None = None) -> dict[int, int]:
+async def counted(store: Store, collection: str, entity: str | None = None, facet: str = ALL) -> dict[int, int]:
     """Bin -> opinions on an entity, or on all entities; only what is not zero."""
-    lookup = await store.lookup(collection, entity, [])
-    counts = lookup.domain_counts if entity is None else lookup.entity_counts
+    lookup = await store.lookup(collection, entity, [], [facet])
+    (counts,) = lookup.domain_counts if entity is None else lookup.entity_counts
     return {b: n for b, n in enumerate(counts) if n}
 
 

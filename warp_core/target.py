@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from warp_core import arguments
 from warp_core.distributions import FloatArray
 
-TargetRule = Literal["request", "entity", "smoothed", "domain", "uniform"]
+TargetRule = Literal["request", "external", "entity", "smoothed", "domain", "uniform"]
 
 MIN_OPINIONS = 25
 """From this many opinions on, an entity's own distribution is used (WARP, appendix F.4)."""
@@ -54,14 +54,14 @@ class TargetDistribution:
         return cls(tuple(accumulate(counts)), rule, n, alpha)
 
     @classmethod
-    def of_weights(cls, weights: ArrayLike) -> "TargetDistribution":
+    def of_weights(cls, weights: ArrayLike, rule: TargetRule = "request", n: int = 0) -> "TargetDistribution":
         """From any non-negative weights over the bins, shape (n_bins,); they need not sum to 1.
 
         Raises
         ------
         InvalidInputError : a weight is negative, not finite or no number, or all are zero.
         """
-        return cls(_whole(tuple(arguments.weights("target", weights))))
+        return cls(_whole(tuple(arguments.weights("target", weights))), rule, n)
 
     @property
     def total(self) -> int:
@@ -84,7 +84,9 @@ class TargetDistribution:
         return np.array([w / self.total for w in self.weights])
 
 
-def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[int] | None = None) -> TargetDistribution:
+def target_distribution(
+    entity_counts: Sequence[int], domain_counts: Sequence[int] | None = None, unit: int = 1
+) -> TargetDistribution:
     """The corpus's target for an entity, smoothed toward its domain when the entity has said little.
 
     With n opinions on the entity: its own distribution when n >= 25 and at least 2 bins hold more than 0.05;
@@ -95,10 +97,11 @@ def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[in
     ----------
     entity_counts : opinions on the entity in each bin, length n_bins, non-negative whole numbers.
     domain_counts : the same over all entities of the collection; None or all zero when there are none.
+    unit : what one opinion counts, where opinions have weights (of their age, say); n is then the sum of the weights.
 
     Raises
     ------
-    InvalidInputError : a count is negative or the lengths differ.
+    InvalidInputError : a count is negative or the lengths differ, or the unit is below 1.
 
     Notes
     -----
@@ -106,28 +109,32 @@ def target_distribution(entity_counts: Sequence[int], domain_counts: Sequence[in
     """
     own = arguments.counts("entity_counts", entity_counts)
     domain = [0] * len(own) if domain_counts is None else arguments.counts("domain_counts", domain_counts, len(own))
-    n, domain_total = sum(own), sum(domain)
-    if n >= MIN_OPINIONS and sum(c > MIN_BIN_SHARE * n for c in own) >= MIN_BINS:
+    unit = arguments.whole_number("unit", unit, 1)
+    own_total, domain_total = sum(own), sum(domain)
+    n = own_total // unit
+    if n >= MIN_OPINIONS and sum(c > MIN_BIN_SHARE * own_total for c in own) >= MIN_BINS:
         return TargetDistribution.of_counts(own, "entity", n)
-    if n == 0 and domain_total == 0:
+    if own_total == 0 and domain_total == 0:
         return TargetDistribution.of_counts([1] * len(own), "uniform", 0, 0.0)
-    if n == 0:
+    if own_total == 0:
         return TargetDistribution.of_counts(domain, "domain", 0, 0.0)
     if domain_total == 0:
         return TargetDistribution.of_counts(own, "entity", n)
-    return smoothed_target(own, domain)
+    return smoothed_target(own, domain, unit)
 
 
-def smoothed_target(entity_counts: Sequence[int], domain_counts: Sequence[int]) -> TargetDistribution:
+def smoothed_target(entity_counts: Sequence[int], domain_counts: Sequence[int], unit: int = 1) -> TargetDistribution:
     """The mixture alpha * P_entity + (1 - alpha) * P_domain, alpha = n / (n + 50), exact.
 
     Parameters
     ----------
     entity_counts, domain_counts : whole numbers, length n_bins; there is at least one opinion in the domain.
+    unit : as for `target_distribution`.
     """
-    n, domain_total = sum(entity_counts), sum(domain_counts)
-    mixed = [c * domain_total + SMOOTHING * d for c, d in zip(entity_counts, domain_counts, strict=True)]
-    return TargetDistribution.of_counts(mixed, "smoothed", n, n / (n + SMOOTHING))
+    own_total, domain_total = sum(entity_counts), sum(domain_counts)
+    mixed = [c * domain_total + SMOOTHING * unit * d for c, d in zip(entity_counts, domain_counts, strict=True)]
+    alpha = own_total / (own_total + SMOOTHING * unit)
+    return TargetDistribution.of_counts(mixed, "smoothed", own_total // unit, alpha)
 
 
 @lru_cache(maxsize=4096)

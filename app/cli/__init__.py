@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from app.cli import documents, evaluation, questions, serving
+from app.cli import documents, entities, evaluation, keeping, questions, serving
 from app.errors import InvalidRequestError, ServiceError
 from warp_core import InvalidInputError
 
@@ -19,12 +19,16 @@ COMMANDS = (
     documents.ingest,
     questions.rerank,
     questions.search,
-    documents.verify,
     evaluation.evaluate,
+    keeping.verify,
+    keeping.export,
     serving.settings,
 )
 for command in COMMANDS:
     app.command()(command)
+app.command("import")(keeping.import_)
+app.add_typer(entities.registry, name="registry")
+app.add_typer(entities.target, name="target")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`ingest` and `verify`."""
+"""`ingest`."""
 
 import asyncio
 import gzip
@@ -13,14 +13,14 @@ from rich.progress import track
 from app.cli.options import Collection, DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import Encoder, open_encoder
 from app.ingestion import Ingestion
+from app.resources import store_of
 from app.schemas import IngestResponse
 from app.settings import Settings
-from app.store import open_store
 from app.store.base import Store
 from warp_core import InvalidInputError
 
 MAX_SHOWN = 20
-"""Failed documents, or drifted counts, that are printed one by one."""
+"""Failed documents that are printed one by one."""
 
 
 def ingest(
@@ -43,7 +43,7 @@ def ingest(
 
 
 async def _ingest(settings: Settings, collection: str, files: Iterable[Path], messages: Console) -> int:
-    store = open_store(settings.store_url, settings.store_prefix)
+    store = store_of(settings)
     encoder = open_encoder(settings.encoder, settings.encoder_threads)
     try:
         reports = [await load(store, encoder, collection, list(_lines(path)), messages, str(path)) for path in files]
@@ -81,28 +81,3 @@ def _lines(path: Path) -> Iterator[bytes]:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         yield from (line for line in file if line.strip())
-
-
-def verify(data_dir: DataDir = None, store: StoreUrl = None) -> None:
-    """Recount all stored opinions and name every count that differs; exit status 1 when one does.
-
-    Example: warp-rerank verify
-    """
-
-    async def drifts() -> list[str]:
-        settings = settings_with(data_dir=data_dir, store=store)
-        opened = open_store(settings.store_url, settings.store_prefix)
-        try:
-            return [
-                f"{d.collection}: {d.entity or 'all entities'}, bin {d.bin}: {d.counted} counted, {d.recounted} stored"
-                for d in await opened.drift()
-            ]
-        finally:
-            await opened.close()
-
-    found = asyncio.run(drifts())
-    console = Console()
-    for line in found[:MAX_SHOWN]:
-        console.print(line, highlight=False, markup=False)
-    console.print(f"{len(found)} counts differ from a recount" if found else "all counts equal a recount")
-    raise typer.Exit(1 if found else 0)

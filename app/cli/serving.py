@@ -12,10 +12,9 @@ from app import demo as demo_corpus
 from app.cli.documents import load
 from app.cli.options import DataDir, EncoderName, StoreUrl, settings_with
 from app.encoder import open_encoder
-from app.resources import policy_of
+from app.resources import policy_of, store_of
 from app.security import check_exposure
 from app.settings import Settings
-from app.store import open_store
 
 _QUESTION = """curl -s {url}/search -H 'content-type: application/json' \\
   -d '{{"collection": "drugs", "query": "What do patients think about birth control?", "k": 10}}'"""
@@ -62,12 +61,12 @@ async def _check(settings: Settings) -> None:
     """Find out here, not in a worker, what would keep the service from starting."""
     check_exposure(settings)
     policy_of(settings)
-    await open_store(settings.store_url, settings.store_prefix).close()
+    await store_of(settings).close()
 
 
 async def _load_demo(settings: Settings, messages: Console) -> None:
     """Load the demo corpus, unless it is there: what was changed since stays."""
-    store = open_store(settings.store_url, settings.store_prefix)
+    store = store_of(settings)
     try:
         if await store.settings(demo_corpus.COLLECTION) != demo_corpus.SETTINGS:
             encoder = open_encoder(settings.encoder, settings.encoder_threads)

@@ -1,26 +1,21 @@
-"""Documents, entities and collections: what is stored, and what a collection fixes."""
+"""Documents and collections: what is stored, and what a collection fixes."""
 
-from collections.abc import Sequence
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request, Response
+import msgspec
+from fastapi import APIRouter, Request, Response
 
 from app.decoding import BodyDecoder
 from app.errors import InvalidRequestError, NotFoundError, pointing_at
-from app.names import checked_name, entity_key
+from app.names import checked_name
 from app.openapi import described
-from app.presentation import position, target_output
+from app.presentation import position
+from app.registry import checked_registry
 from app.routes.exchange import CollectionName, read_body, reply, resources_of
 from app.schemas import (
     CollectionList,
     DeleteResponse,
     DocumentOutput,
-    EntityOutput,
-    EntityPage,
-    EntitySummary,
 )
 from app.store.base import Change, CollectionSettings
-from warp_core import OpinionScale, target_distribution
 
 router = APIRouter(tags=["documents"])
 
@@ -28,7 +23,7 @@ _READ = (401, 404, 422, 503)
 _settings_body = BodyDecoder(CollectionSettings)
 
 
-@router.get("/documents/{document_id:path}", openapi_extra=described.route(DocumentOutput, problems=_READ))
+@router.get("/documents/{document_id:name}", openapi_extra=described.route(DocumentOutput, problems=_READ))
 async def document(request: Request, document_id: str, collection: CollectionName = "default") -> Response:
     """One stored document."""
     store = resources_of(request).store
@@ -55,7 +50,7 @@ async def document(request: Request, document_id: str, collection: CollectionNam
     )
 
 
-@router.delete("/documents/{document_id:path}", openapi_extra=described.route(DeleteResponse, problems=_READ))
+@router.delete("/documents/{document_id:name}", openapi_extra=described.route(DeleteResponse, problems=_READ))
 async def delete_document(request: Request, document_id: str, collection: CollectionName = "default") -> Response:
     """Delete a document and subtract its opinions; deleting again changes nothing and says so."""
     resources = resources_of(request)
@@ -68,40 +63,13 @@ async def delete_document(request: Request, document_id: str, collection: Collec
     return reply(DeleteResponse(outcome == "deleted"))
 
 
-@router.get("/entities", openapi_extra=described.route(EntityPage, problems=_READ))
-async def entities(
-    request: Request,
-    collection: CollectionName = "default",
-    after: Annotated[str, Query(description="The `next` of the page before.")] = "",
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> Response:
-    """Entities that opinions are held on, in name order."""
-    page = resources_of(request).index[collection].entities(after, limit)
-    following = page[-1][0] if len(page) == limit else None
-    return reply(EntityPage([EntitySummary(name, n) for name, n in page], following))
-
-
-@router.get("/entities/{entity:path}", openapi_extra=described.route(EntityOutput, problems=_READ))
-async def entity(request: Request, entity: str, collection: CollectionName = "default") -> Response:
-    """The opinions held on an entity, and the target that they make."""
-    with pointing_at("/entity"):
-        key = entity_key("entity", entity)
-    lookup = await resources_of(request).store.lookup(collection, key, [])
-    n = sum(lookup.entity_counts)
-    if n == 0:
-        raise NotFoundError(f"collection {collection!r} holds no opinion on {key!r}")
-    scale = lookup.settings.scale
-    target = target_distribution(lookup.entity_counts, lookup.domain_counts)
-    return reply(EntityOutput(key, n, _counts(lookup.entity_counts, scale), target_output(target, scale)))
-
-
 @router.get("/collections", openapi_extra=described.route(CollectionList, problems=_READ))
 async def collections(request: Request) -> Response:
     """All collections."""
     return reply(CollectionList(await resources_of(request).store.collections()))
 
 
-@router.get("/collections/{collection:path}", openapi_extra=described.route(CollectionSettings, problems=_READ))
+@router.get("/collections/{collection:name}", openapi_extra=described.route(CollectionSettings, problems=_READ))
 async def collection_settings(request: Request, collection: str) -> Response:
     """What a collection fixes for all its documents."""
     found = await resources_of(request).store.settings(collection)
@@ -111,20 +79,21 @@ async def collection_settings(request: Request, collection: str) -> Response:
 
 
 @router.put(
-    "/collections/{collection:path}",
+    "/collections/{collection:name}",
     openapi_extra=described.route(CollectionSettings, CollectionSettings, problems=(400, 401, 413, 415, 422, 503)),
 )
 async def put_collection_settings(request: Request, collection: str) -> Response:
-    """Create or change a collection; its scale stays while it holds documents."""
+    """Create or change a collection; its scale stays while it holds documents.
+
+    Stored opinions move to the entities that the registry names for them.
+    """
     resources = resources_of(request)
     with pointing_at("/collection"):
         checked_name("collection", collection)
     settings = _settings_body.decode(await read_body(request, resources.settings.max_body_bytes))
     _ = settings.scale  # checked here, once
+    settings = msgspec.structs.replace(settings, registry=checked_registry(settings.registry))
     if not await resources.store.put_settings(collection, settings):
         raise InvalidRequestError.at("/positions", "cannot change while the collection holds documents")
+    await resources.follower.catch_up()
     return reply(settings)
-
-
-def _counts(counts: Sequence[int], scale: OpinionScale) -> dict[str, int]:
-    return {str(position(b, scale)): n for b, n in enumerate(counts)}

@@ -4,9 +4,25 @@ from typing import Annotated
 
 import msgspec
 from fastapi import Query, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
 
 from app.errors import BodyTooLargeError, UnsupportedMediaError
 from app.resources import Resources
+
+
+class _Name(Convertor[str]):
+    """Any text to the end of its part of a path. Starlette's own stops at, or loses, a line break."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("name", _Name())
 
 CollectionName = Annotated[str, Query(description="The collection.", min_length=1)]
 

@@ -1,21 +1,26 @@
 """The store's seam: what is kept, and what each call promises."""
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from app.store.facets import ALL, described
 from warp_core import SENTIMENT_INTENSITY, OpinionScale
 
 Vector = NDArray[np.float32]
 Outcome = Literal["created", "updated", "unchanged", "stale", "conflict", "deleted", "absent"]
 """What became of a change. `absent`: there was nothing to delete."""
+Ack = Literal["local", "replica", "memory"]
+"""Where a change is once it is answered for: on the disk of the server (`local`), with a second server too (`replica`),
+or with the server only, which writes it to its disk when it likes (`memory`)."""
 
 MAX_VERSION = 2**63 - 1
-
+TOMBSTONE_LIFE_S = 7 * 24 * 3600
+"""How long a deleted document's version is remembered, so that a late write of an older one does not bring it back."""
 
 _DETAILS = ("confidence", "evidence", "evidence_type", "impact", "markers")
 
@@ -64,17 +69,41 @@ class PoleQueries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     negative: str = "What are the biggest complaints about {entity}?"
 
 
-class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a collection fixes for all its documents."""
+class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """What a collection fixes for all its documents.
+
+    Parameters
+    ----------
+    registry : the entities' other names, by the name that their opinions count under. All are keys (see `app.names`).
+    """
 
     positions: tuple[float, ...] = SENTIMENT_INTENSITY.positions
     stars: tuple[float, ...] | None = SENTIMENT_INTENSITY.stars
     pole_queries: PoleQueries = PoleQueries()
+    registry: dict[str, tuple[str, ...]] = {}
 
     @property
     def scale(self) -> OpinionScale:
         """The axis of the collection's opinions."""
         return _scale(self.positions, self.stars)
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Name that opinions count under, by each other name of the entity."""
+        return {alias: entity for entity, aliases in self.registry.items() for alias in aliases}
+
+    def renamed(self, after: "CollectionSettings") -> list[str]:
+        """Entities that opinions of these settings may no longer count under with others."""
+        names = self.aliases.keys() | after.aliases.keys()
+        moved = {name for name in names if self.aliases.get(name) != after.aliases.get(name)}
+        return sorted({self.aliases.get(name, name) for name in moved})
+
+    def labels(self, content: Document) -> dict[str, int]:
+        """Bin by the entity that an opinion counts under; of two that count under one, the first."""
+        found: dict[str, int] = {}
+        for opinion in content.opinions:
+            found.setdefault(self.aliases.get(opinion.entity, opinion.entity), opinion.bin)
+        return found
 
 
 class VectorSpace(msgspec.Struct, frozen=True):
@@ -88,9 +117,9 @@ class Change(msgspec.Struct, frozen=True):
     """A document to store, or (without content) to delete.
 
     `fingerprint` tells whether two contents are the same; the same content changes nothing, but gives a vector to a
-    document that had none. `version`: only a higher one than the stored replaces it;
-    None takes the next, so that the later write wins. A deleted document keeps its version, and only a higher one
-    brings it back.
+    document that had none. `version`: only a higher one than the stored replaces or deletes it;
+    None takes the next, so that the later write wins, and deletes whatever is there. A deleted document keeps its
+    version (for `TOMBSTONE_LIFE_S`), and only a higher one brings it back.
     """
 
     id: str
@@ -99,6 +128,11 @@ class Change(msgspec.Struct, frozen=True):
     vector: Vector | None = None
     version: int | None = None
 
+    @property
+    def leaves_something(self) -> bool:
+        """Whether the store keeps something of it in any case: a deletion's version is remembered, if it has one."""
+        return self.content is not None or self.version is not None
+
 
 class StoredDocument(msgspec.Struct, frozen=True):
     """A document as stored."""
@@ -106,6 +140,30 @@ class StoredDocument(msgspec.Struct, frozen=True):
     id: str
     version: int
     content: Document
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that is kept of a document, for taking it to another store; without content it is a deleted one."""
+
+    id: str
+    version: int
+    content: Document | None = None
+    fingerprint: bytes = b""
+    vector: bytes = b""
+    """float32, in the order of the machine's bytes; empty when there is none."""
+
+    @property
+    def change(self) -> Change:
+        """The change that makes the same of an empty store."""
+        vector = np.frombuffer(self.vector, np.float32) if self.vector else None
+        return Change(self.id, self.content, self.fingerprint, vector, self.version)
+
+
+class ExternalTarget(msgspec.Struct, frozen=True):
+    """A target that was given for an entity: stars, a survey, a prior. Weights over the positions of the scale."""
+
+    positions: tuple[float, ...]
+    weights: tuple[float, ...]
 
 
 class Labels(msgspec.Struct, frozen=True):
@@ -117,15 +175,23 @@ class Labels(msgspec.Struct, frozen=True):
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """All that a re-ranking reads, true at one moment."""
+    """All that a re-ranking reads; a document and its labels, and a facet and its counts, are true at one moment.
+
+    Parameters
+    ----------
+    known : whether the collection exists.
+    entity_counts : opinions on the entity, for each facet that was asked for, by bin.
+    domain_counts : the same over all entities of the collection.
+    external : the target that was given for the entity.
+    """
 
     settings: CollectionSettings
     known: bool
-    """Whether the collection exists."""
     space: VectorSpace | None
     labels: Mapping[str, Labels]
-    entity_counts: Sequence[int]
-    domain_counts: Sequence[int]
+    entity_counts: Sequence[Sequence[int]]
+    domain_counts: Sequence[Sequence[int]]
+    external: ExternalTarget | None = None
 
 
 class IndexEntry(msgspec.Struct, frozen=True):
@@ -161,13 +227,24 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A count that differs from a recount of the stored opinions."""
+    """A count that differs from a recount of the stored opinions. Without a facet: the number of documents."""
 
     collection: str
+    facet: str
     entity: str
     bin: int
     counted: int
     recounted: int
+
+    def __str__(self) -> str:
+        """For the eye."""
+        if not self.facet:
+            return f"{self.collection}: documents: {self.counted} counted, {self.recounted} stored"
+        whose = self.entity or "all entities"
+        return (
+            f"{self.collection}: {whose}{described(self.facet)}, bin {self.bin}: "
+            f"{self.counted} counted, {self.recounted} stored"
+        )
 
 
 class Store(Protocol):
@@ -186,7 +263,14 @@ class Store(Protocol):
         """What a collection fixes; None when there is no such collection."""
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
-        """Create or change a collection. False, and no change, when it holds documents on another scale."""
+        """Create or change a collection. False, and no change, when it holds documents on another scale.
+
+        Where the registry changes, stored opinions move to the entities that they count under by now: all of them have
+        moved when the call returns, and counts equal a recount all the time.
+        """
+
+    async def acknowledgement(self) -> Ack:
+        """Where changes are, when `apply` returns."""
 
     async def vector_space(self, collection: str) -> VectorSpace | None:
         """What the collection's vectors share; None while it has none."""
@@ -214,11 +298,34 @@ class Store(Protocol):
     async def documents(self, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
         """Those of the documents that are stored."""
 
-    async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
-        """Labels of documents and counts of an entity, in one round trip."""
+    async def lookup(
+        self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str] = (ALL,)
+    ) -> Lookup:
+        """Labels of documents, and counts and external target of an entity, in one round trip.
+
+        `facets` are those of `app.store.facets`.
+        """
+
+    async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
+        """Keep, or with None forget, a target given for an entity; whether there was one before."""
+
+    async def targets(self, collection: str) -> dict[str, ExternalTarget]:
+        """All targets that were given, by entity."""
+
+    def records(self, collection: str) -> AsyncIterator[Record]:
+        """All documents and, for as long as they are remembered, deleted ones, in the order of their ids.
+
+        What changes meanwhile may be told as it was or as it is.
+        """
 
     async def changes(self, cursor: Cursor | None) -> Page:
         """What changed past a cursor, in all collections; with None, all documents."""
 
     async def drift(self) -> list[Drift]:
         """Recount all stored opinions and name every count that differs."""
+
+    async def repair(self) -> list[Drift]:
+        """The same, and set right what differs, while others may write; tells what it has mended."""
+
+    async def purge(self, tombstone_life_s: float = TOMBSTONE_LIFE_S) -> int:
+        """Forget deleted documents and counts that have become zero; how many of both."""

@@ -80,7 +80,7 @@ async def test_an_unknown_collection_is_empty_and_looking_or_deleting_creates_no
     await store.apply("c", [Change("d")])
     lookup = await store.lookup("c", "room", ["d"])
     assert (lookup.known, lookup.labels, lookup.settings, lookup.space) == (False, {}, CollectionSettings(), None)
-    assert (list(lookup.entity_counts), list(lookup.domain_counts)) == ([0] * 7, [0] * 7)
+    assert (list(lookup.entity_counts), list(lookup.domain_counts)) == ([[0] * 7], [[0] * 7])
     assert await store.settings("c") is None
     assert await store.vector_space("c") is None
     assert await store.apply("c", []) == []
@@ -108,7 +108,7 @@ async def test_the_scale_stays_while_documents_are_held_and_the_rest_may_change(
     assert await store.put_settings("c", CollectionSettings())
     assert await store.put_settings("c", stars)
     await store.apply("c", [put("d", {"room": 2})])
-    assert len((await store.lookup("c", "room", [])).entity_counts) == 3
+    assert len((await store.lookup("c", "room", [])).entity_counts[0]) == 3
     assert not await store.put_settings("c", CollectionSettings())
     assert await store.settings("c") == stars
     reworded = CollectionSettings(stars.positions, stars.stars, PoleQueries(positive="praise of {entity}"))
@@ -190,9 +190,9 @@ async def test_drift_names_a_count_that_differs_from_a_recount(store: Store, bac
     await store.apply("other", [put("a", {"room": 2})])
     assert await store.drift() == []
     backend.miscount("c", "room", 2, by=1)
-    assert await store.drift() == [Drift("c", "room", 2, counted=3, recounted=2)]
+    assert await store.drift() == [Drift("c", "p:", "room", 2, counted=3, recounted=2)]
     backend.miscount("c", "room", 2, by=-3)
-    assert await store.drift() == [Drift("c", "room", 2, counted=0, recounted=2)]
+    assert await store.drift() == [Drift("c", "p:", "room", 2, counted=0, recounted=2)]
 
 
 async def test_a_reopened_store_holds_what_was_answered_for(

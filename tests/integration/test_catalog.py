@@ -1,6 +1,7 @@
 """Documents, entities, collections, health and metrics over HTTP."""
 
 import re
+from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
@@ -135,3 +136,14 @@ def test_metrics_stand_at_zero_from_the_start_and_never_grow_with_what_callers_s
         client.post("/rerank", json={"entity": f"entity {i}", "collection": f"c{i}", "candidates": [], "k": 1})
     added = {one for one in series() - before if 'route="/rerank"' not in one}
     assert not added
+
+
+def test_a_name_in_a_path_is_the_whole_of_it_whatever_it_holds(client: TestClient) -> None:
+    names = ["x", "x\n", "\nx", "a\nb", "a/b", "a\r", "target", "x/target"]
+    documents = [{"id": name, "opinions": [{"entity": "e", "si": 0}]} for name in names]
+    assert client.post("/ingest", json={"collection": "paths", "documents": documents}).json()["created"] == len(names)
+    for name in names:
+        path = f"/documents/{quote(name, safe='')}?collection=paths"
+        assert client.get(path).json()["id"] == name
+        assert client.delete(path).json() == {"deleted": True}
+        assert client.get(path).status_code == 404

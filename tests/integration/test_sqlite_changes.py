@@ -92,3 +92,20 @@ async def test_a_file_that_is_put_back_between_two_pages_is_noticed(tmp_path: Pa
     page = await walk(store, page.cursor)
     await store.close()
     assert (page.reset, [entry.id for entry in page.entries]) == (True, [f"kept {i}" for i in range(PAGE)])
+
+
+async def test_a_deletion_that_is_forgotten_between_two_pages_is_noticed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "warp.db")
+    await store.apply("c", [put("kept"), put("gone")])
+    cursor = (await walk(store)).cursor
+    await store.apply("c", [put(f"new {i}") for i in range(PAGE)])
+    await store.apply("c", [Change("gone")])
+    await store.apply("c", [put("late")])
+    page = await store.changes(cursor)
+    assert page.more
+    assert [entry.id for entry in page.entries] == [f"new {i}" for i in range(PAGE)]
+    await store.purge(0)
+    page = await walk(store, page.cursor)
+    await store.close()
+    assert page.reset
+    assert sorted(entry.id for entry in page.entries) == ["kept", "late", *(f"new {i}" for i in range(PAGE))]

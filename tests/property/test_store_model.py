@@ -115,10 +115,10 @@ class StoreModel(RuleBasedStateMachine):
             opinions = [o for content in counting for o in content.opinions]
             for entity in ENTITIES:
                 lookup = await self.store.lookup(collection, entity, [])
-                assert Counter(dict(enumerate(lookup.entity_counts))) == Counter(
+                assert Counter(dict(enumerate(lookup.entity_counts[0]))) == Counter(
                     o.bin for o in opinions if o.entity == entity
                 )
-                assert Counter(dict(enumerate(lookup.domain_counts))) == Counter(o.bin for o in opinions)
+                assert Counter(dict(enumerate(lookup.domain_counts[0]))) == Counter(o.bin for o in opinions)
         present = {
             (collection, name): {o.entity: o.bin for o in known.content.opinions}
             for collection, documents in self.known.items()

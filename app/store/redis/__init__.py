@@ -1,121 +1,95 @@
 """The store on Redis 7 or later, for many replicas. It is as durable as its append-only file is set to be."""
 
-import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from hashlib import sha1
-from importlib.resources import files
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Sequence
+from operator import add
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.client import Pipeline
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError, ResponseError
-
-from app.errors import CollectionChangedError, StoreUnavailableError
+from app.errors import StoreUnavailableError
 from app.store.base import (
+    TOMBSTONE_LIFE_S,
+    Ack,
     Change,
     CollectionSettings,
     Cursor,
     Drift,
+    ExternalTarget,
+    Labels,
     Lookup,
     Outcome,
     Page,
+    Record,
     StoredDocument,
     VectorSpace,
 )
-from app.store.redis import layout
+from app.store.facets import ALL
+from app.store.redis import changing, layout, recounting
+from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
-from app.store.redis.layout import Keys, Server, partition_of
-from app.store.redis.recounting import recount
+from app.store.redis.layout import Keys, digest_of, rules_of
+from app.store.redis.server import open_server
 
-_log = logging.getLogger(__name__)
-
-CONNECT_TIMEOUT_S = 1.0
-CALL_TIMEOUT_S = 2.0
-MAX_CONNECTIONS = 32
-CHANGES_A_CALL = 50
-"""Larger calls would hold up the server for other callers, and at last exceed what Lua can unpack."""
-
-
-class _Script:
-    """A Lua script of this package, called by its hash."""
-
-    def __init__(self, name: str) -> None:
-        self.source = (files("app.store.redis") / name).read_text()
-        self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
-
-
-_APPLY, _CLAIM_SCALE = _Script("apply.lua"), _Script("claim_scale.lua")
+PAGE = 500
+"""Documents that an export reads at once."""
 
 
 class RedisStore:
-    """`Store` over one Redis server. Opening it connects to nothing: the server may come later, and come back.
+    """`Store` over one Redis server, the master that sentinels name, or a cluster; connected to when it is asked.
 
     Parameters
     ----------
-    url : redis:// or rediss://, with password and database as usual.
+    url : see `app.store.redis.server.open_server`.
     prefix : of all keys.
+    partitions, ack : see `app.store.redis.catalog.Catalog`.
     """
 
-    def __init__(self, url: str, prefix: str = "warp") -> None:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=MAX_CONNECTIONS,
-            timeout=CALL_TIMEOUT_S,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            socket_timeout=CALL_TIMEOUT_S,
-            # The client's own default tries ten times more, whatever the command is.
-            retry=Retry(NoBackoff(), 0),
-        )
-        self._redis: Server = Redis(connection_pool=pool)
-        self._keys = Keys(prefix)
-        self._partitions = 0
+    def __init__(self, url: str, prefix: str = "warp", partitions: int | None = None, ack: Ack | None = None) -> None:
+        self._server = open_server(url)
+        self._catalog = Catalog(self._server, prefix, partitions, ack)
 
     async def close(self) -> None:
-        await self._redis.aclose(close_connection_pool=True)
+        await self._server.close()
 
-    # The catalog
+    # Collections
 
     async def collections(self) -> list[str]:
-        with _named():
-            fields = await self._redis.hkeys(self._keys.catalog)
-        return sorted(field[2:].decode() for field in fields if field.startswith(b"c:"))
+        return await self._catalog.collections()
 
     async def settings(self, collection: str) -> CollectionSettings | None:
-        return (await self._fixed(collection))[0]
+        return (await self._catalog.fixed(collection))[0]
 
     async def vector_space(self, collection: str) -> VectorSpace | None:
-        return (await self._fixed(collection))[1]
+        return (await self._catalog.fixed(collection))[1]
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
-        before = (await self._fixed(collection))[0]
-        if before is None or before.positions != settings.positions:
-            # Every partition is asked to take the new scale, which it does while it holds no document. From then on
-            # it refuses changes made for another.
-            taken = await self._claim_scale(collection, settings.positions)
-            if not all(taken):
+        keys, (before, _) = await self._catalog.keys(), await self._catalog.fixed(collection)
+        followed = await self._catalog.followed(collection)
+        if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
+            await self._catalog.put(collection, settings)
+            return True
+        # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
+        # whoever found the old ones there may have claimed a partition back.
+        for again in (False, True):
+            if not await changing.claimed(self._server, keys, collection, settings):
                 if before is not None:
-                    await self._claim_scale(collection, before.positions)
+                    await changing.claimed(self._server, keys, collection, before)
+                    if again:
+                        await self._catalog.put(collection, before)
                 return False
-        with _named():
-            await self._redis.hset(self._keys.catalog, f"c:{collection}", layout.encode(settings))
+            if not again:
+                await self._catalog.put(collection, settings)
+        if before is not None:
+            # After a change that was broken off nobody knows under which names opinions count: then all are looked at.
+            moved = before.renamed(settings) if followed == digest_of(before) else None
+            await changing.relabel(self._server, self._catalog, collection, moved)
+        await self._catalog.note_followed(collection, settings)
         return True
 
-    async def _claim_scale(self, collection: str, positions: tuple[float, ...]) -> list[bool]:
-        count = await self._ready()
-        calls = [(self._keys.partition(collection, p), [layout.encode(positions)]) for p in range(count)]
-        return [bool(answer) for answer in await self._run(_CLAIM_SCALE, calls)]
-
-    async def _fixed(self, collection: str) -> tuple[CollectionSettings | None, VectorSpace | None]:
-        with _named():
-            raw = await self._redis.hmget(self._keys.catalog, _catalog_fields(collection))
-        return _fixed_of(raw)
-
     # Documents
+
+    async def acknowledgement(self) -> Ack:
+        await self._catalog.keys()
+        return self._catalog.ack
 
     async def apply(
         self,
@@ -124,219 +98,162 @@ class RedisStore:
         space: VectorSpace | None = None,
         positions: tuple[float, ...] | None = None,
     ) -> list[Outcome]:
-        count = await self._ready()
-        settings = await self._fixed_for(collection, changes, space, positions)
-        if settings is None:
-            return ["absent"] * len(changes)  # only deletions, and no such collection
-        head = [
-            layout.encode(settings.positions),
-            len(settings.positions),
-            layout.LOG_LENGTH,
-            time.time_ns() // 1000,
-        ]
-        batches = _batches(changes, count)
-        calls = [
-            (self._keys.partition(collection, p), [*head, *(a for i in batch for a in _arguments(changes[i]))])
-            for p, batch in batches
-        ]
-        outcomes: list[Outcome] = ["absent"] * len(changes)
-        for (_, batch), answer in zip(batches, await self._run(_APPLY, calls), strict=True):
-            for i, outcome in zip(batch, answer, strict=True):
-                outcomes[i] = outcome.decode()
-        return outcomes
-
-    async def _fixed_for(
-        self,
-        collection: str,
-        changes: Sequence[Change],
-        space: VectorSpace | None,
-        positions: tuple[float, ...] | None,
-    ) -> CollectionSettings | None:
-        """The collection's settings, once it exists and its vector space is fixed; None when it need not exist.
-
-        Raises
-        ------
-        CollectionChangedError : it has another scale or space; then nothing is created.
-        """
-        settings, fixed_space = await self._fixed(collection)
-        if settings is None and not any(change.content for change in changes):
-            return None
-        _check_fixed(collection, settings or CollectionSettings(), fixed_space or space, space, positions)
-        if settings is None or (space is not None and fixed_space is None):
-            fields = _catalog_fields(collection)
-            with _named():
-                pipe = self._redis.pipeline(transaction=False)
-                pipe.hsetnx(self._keys.catalog, fields[0], layout.encode(CollectionSettings()))
-                if space is not None:
-                    pipe.hsetnx(self._keys.catalog, fields[1], layout.encode(space))
-                pipe.hmget(self._keys.catalog, fields)
-                settings, fixed_space = _fixed_of((await pipe.execute())[-1])
-            _check_fixed(collection, settings or CollectionSettings(), fixed_space, space, positions)
-        return settings
+        return await changing.apply(self._server, self._catalog, collection, changes, space, positions)
 
     async def document(self, collection: str, document_id: str) -> StoredDocument | None:
         return (await self.documents(collection, [document_id])).get(document_id)
 
     async def documents(self, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        found: dict[str, StoredDocument] = {}
-        by_partition = _by_partition(dict.fromkeys(ids), await self._ready())
-        with _named():
-            pipe = self._redis.pipeline(transaction=False)
-            for p, names in by_partition.items():
-                fields = [f"{kind}:{name}" for name in names for kind in "dc"]
-                pipe.hmget(self._keys.partition(collection, p), fields)
-            answers = await pipe.execute() if by_partition else []
-        for names, values in zip(by_partition.values(), answers, strict=True):
-            for name, raw, content in zip(names, values[::2], values[1::2], strict=True):
-                if raw and (record := layout.decode_document(raw)).present:
-                    found[name] = StoredDocument(name, int(record.version), layout.decode_content(content))
-        return found
+        records = await self._records(collection, dict.fromkeys(ids))
+        return {one.id: StoredDocument(one.id, one.version, one.content) for one in records if one.content is not None}
 
-    async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
-        count = await self._ready()
-        by_partition = _by_partition(dict.fromkeys(ids), count)
-        with _named():
-            pipe = self._redis.pipeline(transaction=False)
-            pipe.hmget(self._keys.catalog, _catalog_fields(collection))
-            for p in range(count):
-                fields = ["p:", f"p:{entity or ''}", *(f"d:{name}" for name in by_partition.get(p, ()))]
-                pipe.hmget(self._keys.partition(collection, p), fields)
-            fixed, *partitions = await pipe.execute()
-        settings, space = _fixed_of(fixed)
+    async def records(self, collection: str) -> AsyncIterator[Record]:
+        keys = await self._catalog.keys()
+        names: list[bytes] = []
+        for p in range(keys.partitions):
+            at = 0
+            while True:
+                key = keys.partition(collection, p)
+                at, found = await self._server.call("HSCAN", key, at, "MATCH", "d:*", "COUNT", PAGE)
+                names += [field[2:] for field in found]
+                if at == 0:
+                    break
+        ordered = [name.decode() for name in sorted(set(names))]
+        for start in range(0, len(ordered), PAGE):
+            for record in await self._records(collection, ordered[start : start + PAGE]):
+                yield record
+
+    async def _records(self, collection: str, ids: Iterable[str]) -> list[Record]:
+        """Those of the documents that are stored, or deleted and remembered, in the order of the ids."""
+        keys = await self._catalog.keys()
+        by_partition = _by_partition(ids, keys)
+        answers = await self._server.together(
+            [
+                ("HMGET", keys.partition(collection, p), *(f"{kind}:{name}" for name in names for kind in "dcv"))
+                for p, names in by_partition.items()
+            ]
+        )
+        found: dict[str, Record] = {}
+        for names, values in zip(by_partition.values(), answers, strict=True):
+            for name, raw, content, vector in zip(names, values[::3], values[1::3], values[2::3], strict=True):
+                try:
+                    if raw:
+                        found[name] = _record(name, layout.decode_document(raw), content, vector)
+                except layout.UNREADABLE as error:
+                    raise _unreadable(collection, name, error) from error
+        return [found[name] for name in ids if name in found]
+
+    # Counts
+
+    async def lookup(
+        self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str] = (ALL,)
+    ) -> Lookup:
+        keys = await self._catalog.keys()
+        by_partition = _by_partition(dict.fromkeys(ids), keys)
+        counts = [f"{facet}{name}" for name in ("", entity or "") for facet in facets]
+        fixed, target, *partitions = await self._server.together(
+            [
+                self._catalog.reading(collection),
+                ("HGET", self._place(keys, collection, entity or ""), f"x:{entity or ''}"),
+                *(
+                    (
+                        "HMGET",
+                        keys.partition(collection, p),
+                        *counts,
+                        *(f"d:{name}" for name in by_partition.get(p, ())),
+                    )
+                    for p in range(keys.partitions)
+                ),
+            ]
+        )
+        settings, space = await self._catalog.understood(collection, fixed)
         known, settings = settings is not None, settings or CollectionSettings()
         n_bins = len(settings.positions)
-        domain, own = [0] * n_bins, [0] * n_bins
-        labels = {}
-        for p, (everything, of_entity, *documents) in enumerate(partitions):
-            domain = [a + b for a, b in zip(domain, layout.counts_of(everything, n_bins), strict=True)]
-            if entity is not None:
-                own = [a + b for a, b in zip(own, layout.counts_of(of_entity, n_bins), strict=True)]
-            for name, raw in zip(by_partition.get(p, ()), documents, strict=True):
-                if raw and (record := layout.decode_document(raw)).present:
-                    labels[name] = record.labels(entity)
-        return Lookup(settings, known, space, labels, own, domain)
+        totals = [[0] * n_bins for _ in counts]
+        labels: dict[str, Labels] = {}
+        name = ""
+        try:
+            for p, values in enumerate(partitions):
+                for total, name, raw in zip(totals, counts, values, strict=False):  # noqa: B007 - an error tells it
+                    if raw:
+                        total[:] = map(add, total, layout.counts_of(raw, n_bins))
+                for name, raw in zip(by_partition.get(p, ()), values[len(counts) :], strict=True):
+                    if raw and (record := layout.decode_document(raw)).present:
+                        labels[name] = record.on(entity)
+        except layout.UNREADABLE as error:
+            raise _unreadable(collection, name, error) from error
+        domain, own = totals[: len(facets)], totals[len(facets) :]
+        if entity is None:
+            own = [[0] * n_bins for _ in facets]
+        return Lookup(settings, known, space, labels, own, domain, layout.decode_target(target) if target else None)
+
+    async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
+        place, field = self._place(await self._catalog.keys(), collection, entity), f"x:{entity}"
+        if target is None:
+            return bool(await self._server.call("HDEL", place, field))
+        await self._catalog.fixed_for(collection, None, None, create=True)
+        return not await self._server.call("HSET", place, field, layout.encode(target))
+
+    async def targets(self, collection: str) -> dict[str, ExternalTarget]:
+        keys = await self._catalog.keys()
+        found: dict[str, ExternalTarget] = {}
+        for p in range(keys.partitions):
+            at = 0
+            while True:
+                key = keys.partition(collection, p)
+                at, fields = await self._server.call("HSCAN", key, at, "MATCH", "x:*", "COUNT", PAGE)
+                found |= {field[2:].decode(): layout.decode_target(raw) for field, raw in fields.items()}
+                if at == 0:
+                    break
+        return dict(sorted(found.items()))
+
+    @staticmethod
+    def _place(keys: Keys, collection: str, entity: str) -> str:
+        """The partition that an entity's external target lies in."""
+        return keys.partition(collection, keys.partition_of(entity))
+
+    # Looking after
 
     async def changes(self, cursor: Cursor | None) -> Page:
-        count, names = await self._ready(), await self.collections()
-        with _named():
-            return await changes_past(cursor, self._redis, self._keys, names, count)
+        return await changes_past(cursor, self._server, await self._catalog.keys(), await self.collections())
 
     async def drift(self) -> list[Drift]:
-        count, names = await self._ready(), await self.collections()
-        with _named():
-            return [drift for name in names for drift in await recount(self._redis, self._keys, name, count)]
+        return await self._recount(repairs=False)
 
-    # The server
+    async def repair(self) -> list[Drift]:
+        return await self._recount(repairs=True)
 
-    async def _ready(self) -> int:
-        """The number of partitions, once the server is known to be fit for keeping counts."""
-        if not self._partitions:
-            with _named():
-                pipe = self._redis.pipeline(transaction=False)
-                pipe.hsetnx(self._keys.catalog, "partitions", layout.PARTITIONS)
-                pipe.hget(self._keys.catalog, "partitions")
-                pipe.info()
-                _, partitions, server = await pipe.execute()
-            _check_server(server)
-            self._partitions = int(partitions)
-        return self._partitions
+    async def _recount(self, repairs: bool) -> list[Drift]:
+        keys = await self._catalog.keys()
+        found: list[Drift] = []
+        for name in await self.collections():
+            n_bins = len((await self.settings(name) or CollectionSettings()).positions)
+            found += await recounting.recount(self._server, keys, name, n_bins, repairs)
+        return found
 
-    async def _run(self, script: _Script, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """A script's answer for each key, in one round trip; a second one where the server does not know it yet."""
-        with _named():
-            answers = await self._send(script, calls)
-            if any(isinstance(answer, NoScriptError) for answer in answers):
-                await self._redis.script_load(script.source)
-                unknown = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
-                for i, answer in zip(unknown, await self._send(script, [calls[i] for i in unknown]), strict=True):
-                    answers[i] = answer
-            for answer in answers:
-                if isinstance(answer, Exception):
-                    raise answer
-        return answers
-
-    async def _send(self, script: _Script, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        pipe: Pipeline = self._redis.pipeline(transaction=False)
-        for key, arguments in calls:
-            pipe.evalsha(script.sha, 1, key, *arguments)
-        return await pipe.execute(raise_on_error=False) if calls else []
+    async def purge(self, tombstone_life_s: float = TOMBSTONE_LIFE_S) -> int:
+        keys = await self._catalog.keys()
+        before_us = time.time_ns() // 1000 - int(tombstone_life_s * 1e6)
+        names = await self.collections()
+        return sum([await recounting.purge(self._server, keys, name, before_us) for name in names])
 
 
-@contextmanager
-def _named() -> Iterator[None]:
-    """Turn the driver's errors into the service's."""
-    try:
-        yield
-    except ResponseError as error:
-        if str(error).startswith("CHANGED"):
-            raise CollectionChangedError(str(error)) from error
-        raise StoreUnavailableError(f"the store refuses: {error}") from error
-    except (RedisError, OSError) as error:
-        raise StoreUnavailableError(f"the store cannot be reached: {error}") from error
+def _record(name: str, record: layout.DocumentRecord, content: bytes | None, vector: bytes | None) -> Record:
+    version, fingerprint = int(record.version), bytes.fromhex(record.fingerprint)
+    if not record.present:
+        return Record(name, version)
+    return Record(name, version, layout.decode_content(content or b""), fingerprint, vector or b"")
 
 
-def _check_server(server: Mapping[str, Any]) -> None:
-    policy = server.get("maxmemory_policy", "noeviction")
-    if policy.startswith("allkeys-"):
-        raise StoreUnavailableError(f"the server may evict counts (maxmemory-policy {policy}); set noeviction")
-    if not server.get("aof_enabled"):
-        _log.warning("the server keeps no append-only file: what it is told last is lost when it stops")
-
-
-def _check_fixed(
-    collection: str,
-    settings: CollectionSettings,
-    fixed_space: VectorSpace | None,
-    space: VectorSpace | None,
-    positions: tuple[float, ...] | None,
-) -> None:
-    if space is not None and space != fixed_space:
-        raise CollectionChangedError(f"the vectors of {collection!r} are {fixed_space}, not {space}")
-    if positions is not None and positions != settings.positions:
-        raise CollectionChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
-
-
-def _catalog_fields(collection: str) -> list[str]:
-    return [f"c:{collection}", f"v:{collection}"]
-
-
-def _fixed_of(raw: Sequence[bytes | None]) -> tuple[CollectionSettings | None, VectorSpace | None]:
-    settings, space = raw
-    return layout.decode_settings(settings) if settings else None, layout.decode_space(space) if space else None
-
-
-def _by_partition(ids: Iterable[str], partitions: int) -> dict[int, list[str]]:
+def _by_partition(ids: Iterable[str], keys: Keys) -> dict[int, list[str]]:
     split: dict[int, list[str]] = defaultdict(list)
     for name in ids:
-        split[partition_of(name, partitions)].append(name)
+        split[keys.partition_of(name)].append(name)
     return split
 
 
-def _batches(changes: Sequence[Change], partitions: int) -> list[tuple[int, list[int]]]:
-    """Positions of changes, by partition, in order, and no more in one batch than a call may hold."""
-    split: dict[int, list[int]] = defaultdict(list)
-    for i, change in enumerate(changes):
-        split[partition_of(change.id, partitions)].append(i)
-    return [
-        (p, positions[start : start + CHANGES_A_CALL])
-        for p, positions in split.items()
-        for start in range(0, len(positions), CHANGES_A_CALL)
-    ]
-
-
-def _arguments(change: Change) -> tuple[Any, ...]:
-    """A change as `apply.lua` takes it."""
-    content = change.content
-    if content is None:
-        return change.id, "", "", 0, -1, "[]", "", ""
-    opinions = [part for opinion in content.opinions for part in (opinion.entity, opinion.bin)]
-    return (
-        change.id,
-        "" if change.version is None else change.version,
-        change.fingerprint.hex(),
-        int(content.excluded),
-        -1 if content.bin is None else content.bin,
-        layout.encode(opinions),
-        layout.encode(content),
-        b"" if change.vector is None else change.vector.tobytes(),
+def _unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
+    """Says which value another version wrote, or was damaged."""
+    return StoreUnavailableError(
+        f"what is stored under {name!r} in collection {collection!r} cannot be read: {error}; see warp-rerank verify"
     )

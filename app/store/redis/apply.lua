@@ -4,21 +4,24 @@
 -- one may apply half of it. So all is decided first, and written by a single HSET at the end.
 --
 -- KEYS[1]  the partition
--- ARGV     1 positions of the scale   2 bins of the scale   3 length of the change log   4 time in microseconds
+-- ARGV     1 rules that the changes were made for   2 bins of the scale   3 length of the change log
+--          4 time in microseconds   5 whether to write even where nothing changes (what confirms a write needs one)
 --          then for each change: id, version or '', fingerprint, excluded (0 or 1), bin or -1,
---          opinions as JSON [entity, bin, ...], content or '' (which deletes), vector or ''
--- Returns  one outcome a change, or an error before anything is written
+--          labels as JSON [entity, bin, ...], facets as JSON, content or '' (which deletes), vector or ''
+-- Returns  one outcome a change; or, before anything is written, CHANGED, LARGE (more fields than one command can take),
+--          or an error
 --
--- Fields   d:<id>    [version, present, fingerprint, excluded, bin, [entity, bin, ...]]
+-- Fields   d:<id>    [version, present, fingerprint, excluded, bin, [entity, bin, ...], [facet, ...], changed_us]
 --          c:<id>    content          v:<id>  vector
---          p:<entity> counts by bin   p:      the same over all entities
+--          <facet><entity>  counts by bin; without an entity, over all of them (facets: app/store/facets.py)
 --          l:<n>     change log, a ring: [seq, chain, id] with n = seq mod length
 --          m         [seq, chain, documents]
---          s         positions of the scale
-local key, positions, bins, ring, now = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+--          s         rules: positions of the scale, and a hash of the registry that the labels follow
+--          r         number of repairs        x:<entity>  external target
+local key, rules, bins, ring, now, touch = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
-local scale = redis.call('HGET', key, 's')
-if scale and scale ~= positions then return redis.error_reply('CHANGED the scale is ' .. scale) end
+local present_rules = redis.call('HGET', key, 's')
+if present_rules and present_rules ~= rules then return 'CHANGED' end
 
 -- Versions are decimal strings, compared as such: Lua's numbers hold 53 bits.
 local function newer(a, b)
@@ -48,17 +51,29 @@ local function get(field)
 end
 
 local counts = {}
-local function count(entity, bin, by)
-    for _, name in ipairs({ entity, '' }) do
-        local row = counts[name]
-        if not row then
-            row = {}
-            for n in string.gmatch(redis.call('HGET', key, 'p:' .. name) or '', '[^,]+') do row[#row + 1] = tonumber(n) end
-            for b = #row + 1, bins do row[b] = 0 end
-            counts[name] = row
+local function count(name, bin, by)
+    local row = counts[name]
+    if not row then
+        row = {}
+        for n in string.gmatch(redis.call('HGET', key, name) or '', '[^,]+') do row[#row + 1] = tonumber(n) end
+        for b = #row + 1, bins do row[b] = 0 end
+        counts[name] = row
+    end
+    row[bin + 1] = row[bin + 1] + by
+    return row[bin + 1] >= 0
+end
+local function count_all(facets, labels, by)
+    for _, facet in ipairs(facets) do
+        for j = 1, #labels, 2 do
+            if not (count(facet .. labels[j], labels[j + 1], by) and count(facet, labels[j + 1], by)) then return false end
         end
-        row[bin + 1] = row[bin + 1] + by
-        if row[bin + 1] < 0 then return false end
+    end
+    return true
+end
+local function equal(a, b)
+    if #a ~= #b then return false end
+    for i = 1, #a do
+        if a[i] ~= b[i] then return false end
     end
     return true
 end
@@ -71,19 +86,26 @@ if state then
 end
 
 local outcomes, before = {}, seq
-for i = 5, #ARGV, 8 do
+for i = 6, #ARGV, 9 do
     local id, version, fingerprint, excluded, bin = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-    local opinions, content, vector = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
+    local labels, facets, content, vector = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
     local raw = get('d:' .. id)
-    local old = raw and cjson.decode(raw) or { '0', 0, '', 0, -1, {} }
-    local present, deletes = old[2] == 1, content == ''
-    local same = present and old[3] == fingerprint
-    local completes = same and vector ~= '' and (version == '' or version == old[1]) and (get('v:' .. id) or '') == ''
+    local readable, old = pcall(cjson.decode, raw or '["0",0,"",0,-1,[],[],0]')
+    if not readable then return redis.error_reply('UNREADABLE the stored document ' .. id) end
+    local present, deletes, new = old[2] == 1, content == '', cjson.decode(labels)
+    local same = present and not deletes and old[3] == fingerprint
+    local completes = false
+    if same and (version == '' or version == old[1]) then
+        -- The same content is written again where it brings the vector that was missing, or has other labels by now.
+        local had = get('v:' .. id) or ''
+        completes = (had == '' and vector ~= '') or not equal(old[6], new)
+        if vector == '' then vector = had end
+    end
     local outcome
-    if deletes then
-        outcome = present and 'deleted' or 'absent'
+    if completes then
         version = old[1]
-    elseif completes then
+    elseif deletes and version == '' then
+        outcome = not present and 'absent'
         version = old[1]
     elseif version == '' then
         outcome = same and 'unchanged'
@@ -93,26 +115,24 @@ for i = 5, #ARGV, 8 do
     elseif raw and newer(old[1], version) then
         outcome = 'stale'
     elseif raw and version == old[1] then
-        outcome = same and 'unchanged' or present and 'conflict' or 'stale'
+        if deletes then outcome = present and 'conflict' or 'absent'
+        else outcome = same and 'unchanged' or present and 'conflict' or 'stale' end
+    elseif same and vector == '' then
+        vector = get('v:' .. id) or ''
     end
-    if not outcome or outcome == 'deleted' then
-        outcome = outcome or (present and 'updated' or 'created')
-        if present and old[4] == 0 then
-            for j = 1, #old[6], 2 do
-                if not count(old[6][j], old[6][j + 1], -1) then return redis.error_reply('DRIFT a count would fall below zero') end
-            end
+    if not outcome then
+        if present and old[4] == 0 and not count_all(old[7], old[6], -1) then
+            return redis.error_reply('DRIFT a count would fall below zero')
         end
-        if not deletes and excluded == '0' then
-            local new = cjson.decode(opinions)
-            for j = 1, #new, 2 do count(new[j], new[j + 1], 1) end
-        end
+        if not deletes and excluded == '0' then count_all(cjson.decode(facets), new, 1) end
         documents = documents + (deletes and 0 or 1) - (present and 1 or 0)
-        put('d:' .. id, '["' .. version .. '",' .. (deletes and 0 or 1) .. ',"' .. fingerprint .. '",' .. excluded .. ',' .. bin .. ',' .. opinions .. ']')
+        put('d:' .. id, '["' .. version .. '",' .. (deletes and 0 or 1) .. ',"' .. fingerprint .. '",' .. excluded .. ',' .. bin .. ',' .. labels .. ',' .. facets .. ',' .. now .. ']')
         put('c:' .. id, content)
         put('v:' .. id, vector)
         seq = seq + 1
         chain = string.sub(redis.sha1hex(chain .. '|' .. id .. '|' .. version), 1, 16)
         put('l:' .. string.format('%.0f', seq % ring), '[' .. string.format('%.0f', seq) .. ',"' .. chain .. '",' .. cjson.encode(id) .. ']')
+        outcome = deletes and (present and 'deleted' or 'absent') or (present and 'updated' or 'created')
     end
     outcomes[#outcomes + 1] = outcome
 end
@@ -120,15 +140,18 @@ end
 if seq ~= before then
     for name, row in pairs(counts) do
         for b = 1, bins do row[b] = string.format('%.0f', row[b]) end
-        put('p:' .. name, table.concat(row, ','))
+        put(name, table.concat(row, ',', 1, bins)) -- a row of an earlier scale, of zeros, may have been longer
     end
     put('m', '[' .. string.format('%.0f', seq) .. ',"' .. chain .. '",' .. string.format('%.0f', documents) .. ']')
-    put('s', positions)
+    put('s', rules)
     local fields = {}
     for _, field in ipairs(order) do
         fields[#fields + 1] = field
         fields[#fields + 1] = written[field]
     end
+    if #fields > 7900 and #ARGV > 14 then return 'LARGE' end -- Lua unpacks 8,000 values; a change alone is always fewer
     redis.call('HSET', key, unpack(fields))
+elseif touch == '1' then
+    redis.call('HSET', key, 's', rules)
 end
 return outcomes

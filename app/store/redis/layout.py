@@ -1,47 +1,66 @@
 """Where things lie in Redis, and how they are written. No text from outside is ever part of a key.
 
 A collection is S partitions, each one hash (its fields: `apply.lua`). A document lies in partition crc32(id) mod S; an
-entity's population is the sum of the partitions' counts. The catalog, a hash too, holds what is fixed: `partitions`,
-and for each collection `c:<name>`, its settings, and `v:<name>`, its vector space.
+entity's population is the sum of the partitions' counts. The catalog, a hash too, holds what is fixed: `store`, the
+`Format`, and for each collection `c:<name>`, its settings (of the registry a digest only), `r:<name>`, the registry,
+`f:<name>`, the digest of the one that all stored opinions follow, and `v:<name>`, its vector space.
 """
 
+from binascii import crc_hqx
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from itertools import count
 from zlib import crc32
 
 import msgspec
 import numpy as np
 
-from app.store.base import CollectionSettings, Document, IndexEntry, Labels, Vector, VectorSpace
+from app.store.base import CollectionSettings, Document, ExternalTarget, IndexEntry, Labels, Vector, VectorSpace
 
-Server = Any
-"""The driver's client. It types answers as bytes or text; ours gives bytes."""
-
+FORMAT = 2
+"""Of what is written; a store of another one is refused."""
 PARTITIONS = 16
 """S of a new store; a partition should stay below 30,000 documents."""
+MAX_PARTITIONS = 1024
+_SLOTS = 16_384
+"""Of a Redis Cluster; a slot is where a key lies."""
 LOG_LENGTH = 4096
 """Changes that a partition remembers for its followers."""
 
 
+class Format(msgspec.Struct, frozen=True):
+    """What all of a store's data follow."""
+
+    format: int
+    partitions: int
+
+
 class DocumentRecord(msgspec.Struct, frozen=True, array_like=True):
-    """`d:<id>`; `opinions` is entity, bin, entity, bin, ..."""
+    """`d:<id>`; `labels` is entity, bin, entity, bin, ..."""
 
     version: str
     present: int
     fingerprint: str
     excluded: int
     bin: int
-    opinions: tuple[str | int, ...]
+    labels: tuple[str | int, ...]
+    facets: tuple[str, ...]
+    changed_us: int
 
     @property
     def bins(self) -> dict[str, int]:
         """Bin by entity."""
-        return dict(zip(self.opinions[::2], self.opinions[1::2], strict=True))  # type: ignore[arg-type]
+        return dict(zip(self.labels[::2], self.labels[1::2], strict=True))  # type: ignore[arg-type]
 
-    def labels(self, entity: str | None) -> Labels:
+    def on(self, entity: str | None) -> Labels:
         """What it says on one entity."""
-        own = None if entity is None else self.bins.get(entity)
-        return Labels(own, None if self.bin < 0 else self.bin, bool(self.excluded))
+        labels = self.labels
+        own = labels[labels.index(entity) + 1] if entity in labels else None
+        return Labels(
+            own,  # type: ignore[arg-type] # behind an entity stands a bin
+            None if self.bin < 0 else self.bin,
+            bool(self.excluded),
+        )
 
     def entry(self, collection: str, document_id: str, vector: bytes | None) -> IndexEntry:
         """The same for an index."""
@@ -66,8 +85,18 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True):
     id: str
 
 
+class FixedSettings(msgspec.Struct, frozen=True):
+    """`c:<name>`: the registry may be long, so whoever reads the settings often reads only whether it has changed."""
+
+    settings: CollectionSettings
+    registry_digest: str
+
+
 encode = msgspec.json.Encoder(order="deterministic").encode
-decode_settings = msgspec.json.Decoder(CollectionSettings).decode
+decode_format = msgspec.json.Decoder(Format).decode
+decode_settings = msgspec.json.Decoder(FixedSettings).decode
+decode_registry = msgspec.json.Decoder(dict[str, tuple[str, ...]]).decode
+decode_target = msgspec.json.Decoder(ExternalTarget).decode
 decode_space = msgspec.json.Decoder(VectorSpace).decode
 decode_content = msgspec.json.Decoder(Document).decode
 decode_document = msgspec.json.Decoder(DocumentRecord).decode
@@ -83,23 +112,61 @@ class Keys:
     prefix : the operator's; two prefixes never touch.
     """
 
-    def __init__(self, prefix: str) -> None:
-        self.catalog = f"{prefix}:catalog"
+    def __init__(self, prefix: str, partitions: int) -> None:
+        self.catalog = catalog_key(prefix)
+        self.partitions = partitions
         self._prefix = prefix
+
+    def partition_of(self, document_id: str) -> int:
+        """The partition that a document lies in."""
+        return crc32(document_id.encode()) % self.partitions
 
     def partition(self, collection: str, p: int) -> str:
         """The key of a partition; of the collection's name it has a hash only."""
-        return f"{self._prefix}:{sha256(collection.encode()).hexdigest()[:32]}:{p}"
+        return _partition_key(self._prefix, sha256(collection.encode()).hexdigest()[:32], p, self.partitions)
 
 
-def partition_of(document_id: str, partitions: int) -> int:
-    """The partition that a document lies in."""
-    return crc32(document_id.encode()) % partitions
+@lru_cache(maxsize=65_536)
+def _partition_key(prefix: str, collection: str, p: int, partitions: int) -> str:
+    """A key whose slot lies in the p-th of S equal ranges, so that the masters of a cluster share the partitions."""
+    tags = (f"{collection}.{p}.{k}" for k in count())
+    tag = next(tag for tag in tags if crc_hqx(tag.encode(), 0) % _SLOTS * partitions // _SLOTS == p)
+    return f"{prefix}:{{{tag}}}"
+
+
+def catalog_key(prefix: str) -> str:
+    """The key of the catalog."""
+    return f"{prefix}:catalog"
 
 
 def counts_of(raw: bytes | None, n_bins: int) -> list[int]:
-    """`p:<entity>` as counts by bin."""
-    return [int(n) for n in raw.split(b",")] if raw else [0] * n_bins
+    """A count, by bin.
+
+    Raises
+    ------
+    ValueError : it is none, or of another scale.
+    """
+    counts = [int(n) for n in raw.split(b",")] if raw else []
+    if not any(counts):  # on whatever scale
+        return [0] * n_bins
+    if len(counts) != n_bins:
+        raise ValueError(f"{len(counts)} bins, not {n_bins}")
+    return counts
+
+
+def digest_of(settings: CollectionSettings) -> str:
+    """The same for the same registry."""
+    return sha256(encode(settings.registry)).hexdigest()[:16]
+
+
+def rules_of(settings: CollectionSettings) -> tuple[bytes, bytes]:
+    """The positions of the scale, and with them all that labels follow; see `apply.lua`, field `s`."""
+    positions = encode(settings.positions)
+    return positions, positions + b"|" + digest_of(settings).encode()
+
+
+UNREADABLE = (msgspec.MsgspecError, ValueError)
+"""What reading a value raises that another version wrote, or that was damaged."""
 
 
 def vector_of(raw: bytes | None) -> Vector | None:

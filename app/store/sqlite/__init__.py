@@ -4,25 +4,30 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from app.errors import StoreUnavailableError
 from app.store.base import (
+    TOMBSTONE_LIFE_S,
+    Ack,
     Change,
     CollectionSettings,
     Cursor,
     Drift,
+    ExternalTarget,
     Lookup,
     Outcome,
     Page,
+    Record,
     StoredDocument,
     VectorSpace,
 )
+from app.store.facets import ALL
 from app.store.sqlite import reads, writes
-from app.store.sqlite.schema import SCHEMA
+from app.store.sqlite.schema import SCHEMA, VERSION
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,7 +47,10 @@ class SqliteStore:
         self._open: list[sqlite3.Connection] = []
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            _patiently(lambda: self._connection().executescript(SCHEMA))
+            _patiently(lambda: _prepare(self._connection()))
+        except StoreUnavailableError:
+            self._close_connections()
+            raise
         except (OSError, sqlite3.Error) as error:
             self._close_connections()
             raise StoreUnavailableError(f"the store cannot be opened at {self._path}: {error}") from error
@@ -73,14 +81,26 @@ class SqliteStore:
     async def documents(self, collection: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
         return await self._read(reads.documents, collection, ids)
 
-    async def lookup(self, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
-        return await self._read(reads.lookup, collection, entity, ids)
+    async def lookup(
+        self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str] = (ALL,)
+    ) -> Lookup:
+        return await self._read(reads.lookup, collection, entity, ids, facets)
+
+    async def targets(self, collection: str) -> dict[str, ExternalTarget]:
+        return await self._read(reads.targets, collection)
+
+    async def records(self, collection: str) -> AsyncIterator[Record]:
+        after = ""
+        while page := await self._read(reads.records, collection, after):
+            for record in page:
+                yield record
+            after = page[-1].id
 
     async def changes(self, cursor: Cursor | None) -> Page:
         return await self._read(reads.changes, cursor)
 
     async def drift(self) -> list[Drift]:
-        return await self._read(reads.drift)
+        return (await self._read(reads.drift))[0]
 
     # Writes
 
@@ -95,6 +115,21 @@ class SqliteStore:
         positions: tuple[float, ...] | None = None,
     ) -> list[Outcome]:
         return await self._write(writes.apply, collection, changes, space, positions)
+
+    async def acknowledgement(self) -> Ack:
+        return "local"
+
+    async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
+        return await self._write(writes.put_target, collection, entity, target)
+
+    async def repair(self) -> list[Drift]:
+        while True:
+            found, repairs = await self._read(reads.drift)
+            if not found or await self._write(writes.repair, found, repairs):
+                return found
+
+    async def purge(self, tombstone_life_s: float = TOMBSTONE_LIFE_S) -> int:
+        return await self._write(writes.purge, time.time_ns() // 1000 - int(tombstone_life_s * 1e6))
 
     # Connections: one a thread, since SQLite serialises the use of a single one
 
@@ -145,6 +180,26 @@ class SqliteStore:
             return await asyncio.get_running_loop().run_in_executor(pool, run)
         except sqlite3.Error as error:
             raise StoreUnavailableError(f"the store refused: {error}") from error
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Make the tables, unless they are there; other ones are left as they are."""
+    connection.execute("begin immediate")
+    try:
+        (version,) = connection.execute("pragma user_version").fetchone()
+        (tables,) = connection.execute("select count(*) from sqlite_master").fetchone()
+        if tables and version != VERSION:
+            raise StoreUnavailableError(
+                f"the store was written by another version: its tables are of version {version}, these of {VERSION}; "
+                "export it with the version that wrote it, and import it into a new one"
+            )
+        for statement in SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"pragma user_version = {VERSION}")
+        connection.execute("commit")
+    except BaseException:
+        connection.execute("rollback")
+        raise
 
 
 def _patiently(step: Callable[[], T]) -> T:

@@ -1,7 +1,7 @@
 """What is read, each inside one transaction."""
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -13,10 +13,12 @@ from app.store.base import (
     Cursor,
     Document,
     Drift,
+    ExternalTarget,
     IndexEntry,
     Labels,
     Lookup,
     Page,
+    Record,
     StoredDocument,
     Vector,
     VectorSpace,
@@ -26,21 +28,10 @@ from app.store.sqlite.schema import DOMAIN
 PAGE = 1000
 """Documents in one page of changes."""
 
-_decode_document = msgspec.json.Decoder(Document).decode
+decode_document = msgspec.json.Decoder(Document).decode
+_decode_target = msgspec.json.Decoder(ExternalTarget).decode
+_decode_facets = lru_cache(maxsize=65_536)(msgspec.json.Decoder(list[str]).decode)
 _decode_settings = lru_cache(maxsize=256)(msgspec.json.Decoder(CollectionSettings).decode)
-
-_RECOUNT = """
-with one as (
-    select d.collection, o.entity, o.bin from opinion o join document d on d.key = o.document where not d.excluded
-), recount as (
-    select collection, entity, bin, count(*) as n from one group by 1, 2, 3
-    union all select collection, '', bin, count(*) from one group by 1, 3
-)
-select collection, entity, bin, sum(counted), sum(recounted) from (
-    select collection, entity, bin, n as counted, 0 as recounted from population
-    union all select collection, entity, bin, 0, n from recount
-) group by 1, 2, 3 having sum(counted) <> sum(recounted) order by 1, 2, 3
-"""
 
 
 def collections(db: sqlite3.Connection) -> list[str]:
@@ -58,10 +49,12 @@ def documents(db: sqlite3.Connection, collection: str, ids: Sequence[str]) -> di
         f" where collection = ? and id in ({_placeholders(ids)}) and content is not null",
         (collection, *ids),
     )
-    return {name: StoredDocument(name, version, _decode_document(content)) for name, version, content in rows}
+    return {name: StoredDocument(name, version, decode_document(content)) for name, version, content in rows}
 
 
-def lookup(db: sqlite3.Connection, collection: str, entity: str | None, ids: Sequence[str]) -> Lookup:
+def lookup(
+    db: sqlite3.Connection, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]
+) -> Lookup:
     settings = collection_settings(db, collection)
     rows = db.execute(
         "select d.id, o.bin, d.bin, d.excluded from document d"
@@ -70,21 +63,38 @@ def lookup(db: sqlite3.Connection, collection: str, entity: str | None, ids: Seq
         (entity, collection, *ids),
     )
     labels = {name: Labels(own, general, bool(excluded)) for name, own, general, excluded in rows}
-    n_bins = (settings or CollectionSettings()).scale.n_bins
-    counts = {entity: [0] * n_bins, DOMAIN: [0] * n_bins}
-    for name, b, n in db.execute(
-        "select entity, bin, n from population where collection = ? and entity in (?, ?)",
-        (collection, entity, DOMAIN),
+    n_bins = len((settings or CollectionSettings()).positions)
+    counts = {(name, facet): [0] * n_bins for name in (entity, DOMAIN) for facet in facets}
+    for name, facet, b, n in db.execute(
+        "select entity, facet, bin, n from population"
+        f" where collection = ? and entity in (?, ?) and facet in ({_placeholders(facets)})",
+        (collection, entity, DOMAIN, *facets),
     ):
-        counts[name][b] = n
-    space = vector_space(db, collection)
-    known = settings is not None
-    return Lookup(settings or CollectionSettings(), known, space, labels, counts[entity], counts[DOMAIN])
+        counts[name, facet][b] = n
+    return Lookup(
+        settings or CollectionSettings(),
+        settings is not None,
+        vector_space(db, collection),
+        labels,
+        [counts[entity, facet] for facet in facets],
+        [counts[DOMAIN, facet] for facet in facets],
+        targets(db, collection, entity).get(entity) if entity else None,
+    )
+
+
+def targets(db: sqlite3.Connection, collection: str, entity: str | None = None) -> dict[str, ExternalTarget]:
+    """The targets given for all entities, or for one."""
+    rows = db.execute(
+        "select entity, target from target where collection = ?1 and (?2 is null or entity = ?2) order by entity",
+        (collection, entity),
+    )
+    return {name: _decode_target(target) for name, target in rows}
 
 
 def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
-    seq, mark = cursor or (0, None)
-    reset = mark is not None and db.execute("select 1 from mark where seq = ? and token = ?", mark).fetchone() is None
+    # Of the page before, and of the first one of this walk: what was deleted since may be forgotten between two pages.
+    seq, marks = cursor or (0, ())
+    reset = any(db.execute("select 1 from mark where seq = ? and token = ?", mark).fetchone() is None for mark in marks)
     latest: tuple[int, str] = db.execute("select seq, token from mark order by seq desc limit 1").fetchone()
     if reset:
         seq = 0
@@ -98,15 +108,47 @@ def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
         f"select key, seq, collection, id, content is not null, excluded, vector {page}", (seq, PAGE)
     ).fetchall()
     entries = [
-        IndexEntry(collection, name, bool(present), bool(excluded), bins[key], vector and _vector_of(vector))
+        IndexEntry(collection, name, bool(present), bool(excluded), bins[key], vector and vector_of(vector))
         for key, _, collection, name, present, excluded, vector in rows
     ]
     more = len(rows) == PAGE
-    return Page(entries, (rows[-1][1] if more else latest[0], latest), more, reset)
+    if not more:
+        return Page(entries, (latest[0], (latest, latest)), more, reset)
+    began = marks[1] if marks and not reset else latest
+    return Page(entries, (rows[-1][1], (latest, began)), more, reset)
 
 
-def drift(db: sqlite3.Connection) -> list[Drift]:
-    return [Drift(*row) for row in db.execute(_RECOUNT)]
+def records(db: sqlite3.Connection, collection: str, after: str) -> list[Record]:
+    """A page of all documents, in the order of their ids, past one of them."""
+    rows = db.execute(
+        "select id, version, content, fingerprint, vector from document where collection = ? and id > ?"
+        " order by id limit ?",
+        (collection, after, PAGE),
+    )
+    return [
+        Record(name, version, decode_document(content) if content else None, fingerprint, vector or b"")
+        for name, version, content, fingerprint, vector in rows
+    ]
+
+
+def drift(db: sqlite3.Connection) -> tuple[list[Drift], int]:
+    """Counts that differ, and how many repairs there were before."""
+    (repairs,) = db.execute("select repairs from sequence").fetchone()
+    recounted: Counter[tuple[str, str, str, int]] = Counter()
+    for collection, facets, entity, b in db.execute(
+        "select collection, facets, entity, o.bin from opinion o join document on key = document where not excluded"
+    ):
+        for facet in _decode_facets(facets):
+            recounted[collection, facet, entity, b] += 1
+            recounted[collection, facet, DOMAIN, b] += 1
+    counted: Counter[tuple[str, str, str, int]] = Counter()
+    for collection, facet, entity, b, n in db.execute("select collection, facet, entity, bin, n from population"):
+        counted[collection, facet, entity, b] = n
+    return [
+        Drift(*count, counted[count], recounted[count])
+        for count in sorted(counted.keys() | recounted.keys())
+        if counted[count] != recounted[count]
+    ], repairs
 
 
 def vector_space(db: sqlite3.Connection, collection: str) -> VectorSpace | None:
@@ -116,7 +158,7 @@ def vector_space(db: sqlite3.Connection, collection: str) -> VectorSpace | None:
     return VectorSpace(*row) if row else None
 
 
-def _vector_of(blob: bytes) -> Vector:
+def vector_of(blob: bytes) -> Vector:
     return np.frombuffer(blob, np.float32)
 
 

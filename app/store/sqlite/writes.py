@@ -9,14 +9,27 @@ from secrets import token_hex
 import msgspec
 
 from app.errors import CollectionChangedError
-from app.store.base import MAX_VERSION, Change, CollectionSettings, Outcome, VectorSpace
-from app.store.sqlite.reads import collection_settings, vector_space
+from app.store.base import (
+    MAX_VERSION,
+    Change,
+    CollectionSettings,
+    Drift,
+    ExternalTarget,
+    Outcome,
+    VectorSpace,
+)
+from app.store.facets import facets_of
+from app.store.sqlite.reads import collection_settings, decode_document, vector_of, vector_space
 from app.store.sqlite.schema import DOMAIN
+
+Counts = Counter[tuple[str, str, int]]
+"""By entity, facet and bin."""
 
 KEPT_MARKS = 1_000_000
 """A follower that is this many changes behind reads all documents anew."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_decode_facets = msgspec.json.Decoder(list[str]).decode
 
 
 def put_settings(db: sqlite3.Connection, collection: str, settings: CollectionSettings) -> bool:
@@ -28,6 +41,8 @@ def put_settings(db: sqlite3.Connection, collection: str, settings: CollectionSe
         return False
     _create(db, collection)
     db.execute("update collection set settings = ? where name = ?", (_encode(settings).decode(), collection))
+    if before:
+        _relabel(db, collection, before, settings)
     return True
 
 
@@ -38,6 +53,29 @@ def _create(db: sqlite3.Connection, collection: str) -> None:
     )
 
 
+def _relabel(db: sqlite3.Connection, collection: str, before: CollectionSettings, after: CollectionSettings) -> None:
+    """Store anew the documents with opinions that may count under another entity by now."""
+    for entity in before.renamed(after):
+        holders = db.execute(
+            "select id, version, fingerprint, content from document join opinion on document = key"
+            " where entity = ? and collection = ?",
+            (entity, collection),
+        ).fetchall()
+        changes = [
+            Change(name, decode_document(content), fingerprint, version=version)
+            for name, version, fingerprint, content in holders
+        ]
+        apply(db, collection, changes, None, None)
+
+
+def put_target(db: sqlite3.Connection, collection: str, entity: str, target: ExternalTarget | None) -> bool:
+    had = db.execute("delete from target where collection = ? and entity = ?", (collection, entity)).rowcount == 1
+    if target:
+        _create(db, collection)
+        db.execute("insert into target values (?, ?, ?)", (collection, entity, _encode(target).decode()))
+    return had
+
+
 def apply(
     db: sqlite3.Connection,
     collection: str,
@@ -45,19 +83,20 @@ def apply(
     space: VectorSpace | None,
     positions: tuple[float, ...] | None,
 ) -> list[Outcome]:
-    if any(change.content for change in changes):
+    if any(change.leaves_something for change in changes):
         _create(db, collection)
     if positions is not None:
         _check_scale(db, collection, positions)
     if space is not None:
         _fix_vector_space(db, collection, space)
+    settings = collection_settings(db, collection) or CollectionSettings()
     (seq,) = db.execute("select last from sequence").fetchone()
     before = seq
-    counts: Counter[tuple[str, int]] = Counter()
+    counts: Counts = Counter()
     outcomes: list[Outcome] = []
     for change in changes:
-        outcome = _apply_one(db, collection, change, seq + 1, counts)
-        seq += outcome in ("created", "updated", "deleted")
+        outcome, written = _apply_one(db, collection, settings, change, seq + 1, counts)
+        seq += written
         outcomes.append(outcome)
     if seq != before:
         db.execute("update sequence set last = ?", (seq,))
@@ -84,41 +123,49 @@ def _fix_vector_space(db: sqlite3.Connection, collection: str, space: VectorSpac
 
 
 def _apply_one(
-    db: sqlite3.Connection, collection: str, change: Change, seq: int, counts: Counter[tuple[str, int]]
-) -> Outcome:
+    db: sqlite3.Connection, collection: str, settings: CollectionSettings, change: Change, seq: int, counts: Counts
+) -> tuple[Outcome, bool]:
+    """The outcome, and whether the document's row was written."""
     row = db.execute(
-        "select key, version, fingerprint, content is not null, excluded, vector is not null from document"
+        "select key, version, fingerprint, content is not null, excluded, facets, vector from document"
         " where collection = ? and id = ?",
         (collection, change.id),
     ).fetchone()
-    key, stored_version, fingerprint, present, was_excluded, has_vector = row or (None, 0, b"", False, False, False)
+    key, stored_version, fingerprint, present, was_excluded, was_in, vector = row or (None, 0, b"", 0, 0, "[]", None)
     content, version = change.content, change.version
-    same = present and fingerprint == change.fingerprint
-    completes = same and not has_vector and change.vector is not None and version in (None, stored_version)
-    if content is None:
-        if not present:
-            return "absent"
+    stored = db.execute("select entity, bin from opinion where document = ?", (key,)).fetchall() if present else []
+    opinions = sorted(settings.labels(content).items()) if content else []
+    same = bool(present and content and fingerprint == change.fingerprint)
+    if same and change.vector is None:
+        change = msgspec.structs.replace(change, vector=vector and vector_of(vector))
+    # The same content is stored anew where it brings the vector that was missing, or has other labels by now.
+    completes = same and version in (None, stored_version)
+    completes = completes and ((vector is None and change.vector is not None) or opinions != sorted(stored))
+    if completes or (content is None and version is None):
         version = stored_version
-    elif completes:
-        version = stored_version
+        if content is None and not present:
+            return "absent", False
     elif version is None:
         if same:
-            return "unchanged"
+            return "unchanged", False
         version = min(max(stored_version + 1, time.time_ns() // 1000), MAX_VERSION)
     elif row and version < stored_version:
-        return "stale"
+        return "stale", False
     elif row and version == stored_version:
-        return "unchanged" if same else "conflict" if present else "stale"
+        return _of_equal_version(change, same, bool(present)), False
 
     if present and not was_excluded:
-        counts.subtract(db.execute("select entity, bin from opinion where document = ?", (key,)).fetchall())
+        _count(counts, _decode_facets(was_in), stored, -1)
     excluded = content is not None and content.excluded
+    facets = facets_of(content.timestamp, content.attributes) if content else []
     (key,) = db.execute(
-        "insert into document (collection, id, seq, version, fingerprint, content, excluded, bin, vector)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "insert into document"
+        " (collection, id, seq, version, fingerprint, content, excluded, bin, facets, vector, changed_us)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " on conflict (collection, id) do update set seq = excluded.seq, version = excluded.version,"
         " fingerprint = excluded.fingerprint, content = excluded.content, excluded = excluded.excluded,"
-        " bin = excluded.bin, vector = excluded.vector returning key",
+        " bin = excluded.bin, facets = excluded.facets, vector = excluded.vector, changed_us = excluded.changed_us"
+        " returning key",
         (
             collection,
             change.id,
@@ -128,25 +175,71 @@ def _apply_one(
             _encode(content).decode() if content else None,
             excluded,
             content.bin if content else None,
+            _encode(facets).decode(),
             change.vector.tobytes() if change.vector is not None else None,
+            time.time_ns() // 1000,
         ),
     ).fetchone()
     db.execute("delete from opinion where document = ?", (key,))
-    opinions = [(opinion.entity, opinion.bin) for opinion in content.opinions] if content else []
     db.executemany("insert into opinion values (?, ?, ?)", [(key, *opinion) for opinion in opinions])
     if not excluded:
-        counts.update(opinions)
-    return "deleted" if content is None else "updated" if present else "created"
+        _count(counts, facets, opinions, 1)
+    if content is None:
+        return ("deleted" if present else "absent"), True
+    return ("updated" if present else "created"), True
 
 
-def _add_counts(db: sqlite3.Connection, collection: str, counts: Counter[tuple[str, int]]) -> None:
-    for (_, b), n in list(counts.items()):
-        counts[DOMAIN, b] += n
-    changed = {(collection, entity, b): n for (entity, b), n in counts.items() if n}
+def _of_equal_version(change: Change, same: bool, present: bool) -> Outcome:
+    if change.content is None:
+        return "conflict" if present else "absent"
+    return "unchanged" if same else "conflict" if present else "stale"
+
+
+def _count(counts: Counts, facets: Sequence[str], opinions: Sequence[tuple[str, int]], by: int) -> None:
+    for facet in facets:
+        for entity, b in opinions:
+            counts[entity, facet, b] += by
+            counts[DOMAIN, facet, b] += by
+
+
+def _add_counts(db: sqlite3.Connection, collection: str, counts: Counts) -> None:
+    changed = [(collection, *count) for count, n in counts.items() if n]
     # Created at zero, then moved, so that the check on n refuses a count that would fall below zero.
-    db.executemany("insert or ignore into population values (?, ?, ?, 0)", changed)
+    db.executemany("insert or ignore into population values (?, ?, ?, ?, 0)", changed)
     db.executemany(
-        "update population set n = n + ? where collection = ? and entity = ? and bin = ?",
-        [(n, *count) for count, n in changed.items()],
+        "update population set n = n + ? where collection = ? and entity = ? and facet = ? and bin = ?",
+        [(counts[count[1:]], *count) for count in changed],
     )
-    db.executemany("delete from population where collection = ? and entity = ? and bin = ? and n = 0", changed)
+    db.executemany(
+        "delete from population where collection = ? and entity = ? and facet = ? and bin = ? and n = 0", changed
+    )
+
+
+def repair(db: sqlite3.Connection, drifts: Sequence[Drift], repairs: int) -> bool:
+    """Add what the recount found missing; False when others have mended since, so that it is to be found anew.
+
+    What was written since the recount moved both, count and recount, so the differences still hold.
+    """
+    if db.execute("update sequence set repairs = repairs + 1 where repairs = ?", (repairs,)).rowcount == 0:
+        return False
+    for collection in {drift.collection for drift in drifts}:
+        missing = {
+            (drift.entity, drift.facet, drift.bin): drift.recounted - drift.counted
+            for drift in drifts
+            if drift.collection == collection
+        }
+        _add_counts(db, collection, Counter(missing))
+    return True
+
+
+def purge(db: sqlite3.Connection, before_us: int) -> int:
+    """Forget documents deleted before a time. Counts of zero are never kept."""
+    gone = db.execute(
+        "delete from document where content is null and changed_us < ? returning seq", (before_us,)
+    ).fetchall()
+    if gone:
+        # A follower that has not yet seen these deletions could not see them any more: it is to read all anew.
+        db.execute(
+            "delete from mark where seq < ? and seq < (select max(seq) from mark)", (max(seq for (seq,) in gone),)
+        )
+    return len(gone)

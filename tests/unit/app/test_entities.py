@@ -38,16 +38,16 @@ def known() -> CollectionIndex:
     ],
 )
 def test_the_longest_known_name_wins_then_the_earlier_as_whole_words(known: CollectionIndex, query: str, entity: str):
-    assert entity_in(query, known) == entity
+    assert entity_in(query, known, {}) == entity
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!", "the carpool", "pools", "new", "york new", "breakfasts", "\ufffd"])
 def test_a_query_without_a_known_name_names_none(known: CollectionIndex, query: str):
-    assert entity_in(query, known) is None
+    assert entity_in(query, known, {}) is None
 
 
 def test_a_very_long_query_is_answered_fast_from_its_beginning(known: CollectionIndex):
     begin = time.perf_counter()
-    assert entity_in("pool " + "word " * 200_000 + "breakfast", known) == "pool"
-    assert entity_in("x" * 1_000_000, known) is None
+    assert entity_in("pool " + "word " * 200_000 + "breakfast", known, {}) == "pool"
+    assert entity_in("x" * 1_000_000, known, {}) is None
     assert time.perf_counter() - begin < 3

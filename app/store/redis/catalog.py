@@ -1,0 +1,187 @@
+"""What is fixed for a store and its collections: format, settings, registries, vector spaces."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from app.errors import CollectionChangedError, StoreUnavailableError
+from app.store.base import Ack, CollectionSettings, VectorSpace
+from app.store.redis import layout
+from app.store.redis.layout import FixedSettings, Format, Keys, catalog_key, digest_of
+from app.store.redis.server import Command, Server
+from warp_core import InvalidInputError
+
+_log = logging.getLogger(__name__)
+
+REMEMBERED_SETTINGS = 256
+CONFIRM_TIMEOUT_MS = 1000
+
+
+class Catalog:
+    """The catalog of one store.
+
+    Parameters
+    ----------
+    partitions : of each collection, fixed when the store is first used; None takes what it has, or the default.
+    ack : where changes have to be once they are answered for; None is what the server's own settings give.
+    """
+
+    def __init__(self, server: Server, prefix: str, partitions: int | None, ack: Ack | None) -> None:
+        self._server = server
+        self._prefix = prefix
+        self._partitions = partitions
+        self._wanted_ack = ack
+        self._keys: Keys | None = None
+        self._known: OrderedDict[bytes, CollectionSettings] = OrderedDict()
+        self.ack: Ack = "memory"
+        """Where changes are once they are answered for; known once `keys` has been."""
+        self.confirm: Command | None = None
+        """What is asked behind every change, to be sure of that."""
+
+    async def keys(self) -> Keys:
+        """The store's keys, once the server is known to be fit for keeping counts."""
+        if self._keys is None:
+            key = catalog_key(self._prefix)
+            new = layout.encode(Format(layout.FORMAT, self._partitions or layout.PARTITIONS))
+            older, _, raw = await self._server.together(
+                [("HGET", key, "partitions"), ("HSETNX", key, "store", new), ("HGET", key, "store")]
+            )
+            found = Format(1, int(older)) if older else layout.decode_format(raw)
+            if found.format != layout.FORMAT:
+                raise StoreUnavailableError(
+                    f"the store was written by another version: its format is {found.format}, this one's "
+                    f"{layout.FORMAT}; export it with the version that wrote it, and import it under another prefix"
+                )
+            if self._partitions not in (None, found.partitions):
+                raise InvalidInputError(
+                    "store_partitions", f"is {self._partitions}, and this store was made with {found.partitions}"
+                )
+            self.ack, self.confirm = await self._acknowledgement()
+            self._keys = Keys(self._prefix, found.partitions)
+        return self._keys
+
+    async def _acknowledgement(self) -> tuple[Ack, Command | None]:
+        servers = await self._server.info()
+        for server in servers:
+            policy = server.get("maxmemory_policy", "noeviction")
+            if policy.startswith("allkeys-"):
+                raise StoreUnavailableError(f"the server may evict counts (maxmemory-policy {policy}); set noeviction")
+        appends = all(server.get("aof_enabled") for server in servers)
+        if not appends:
+            _log.warning("the server keeps no append-only file: what it is told last is lost when it stops")
+        synced = appends and await self._server.config("appendfsync") == "always"
+        if self._wanted_ack == "replica":
+            return "replica", ("WAIT", 1, CONFIRM_TIMEOUT_MS)
+        if self._wanted_ack is None:
+            return ("local" if synced else "memory"), None
+        if self._wanted_ack == "local" and not synced:
+            if not appends or any(_version(server) < (7, 2) for server in servers):
+                raise StoreUnavailableError(
+                    "the server cannot say when a change is on its disk: set appendonly yes and appendfsync always "
+                    "(or use Redis 7.2), or WARP_ACK=memory"
+                )
+            return "local", ("WAITAOF", 1, 0, CONFIRM_TIMEOUT_MS)
+        return self._wanted_ack, None
+
+    async def collections(self) -> list[str]:
+        """Names of all collections, in order."""
+        fields = await self._server.call("HKEYS", catalog_key(self._prefix))
+        return sorted(field[2:].decode() for field in fields if field.startswith(b"c:"))
+
+    def reading(self, collection: str) -> Command:
+        """The command whose answer `understood` takes."""
+        return "HMGET", catalog_key(self._prefix), f"c:{collection}", f"v:{collection}"
+
+    async def understood(
+        self, collection: str, raw: Sequence[bytes | None]
+    ) -> tuple[CollectionSettings | None, VectorSpace | None]:
+        """A collection's settings and vector space."""
+        settings, space = raw
+        known = None if settings is None else self._known.get(settings)
+        while settings is not None and known is None:
+            # The registry is read only when it has changed; together with what has its digest.
+            command = (*self.reading(collection), f"r:{collection}")
+            settings, space, registry = await self._server.call(*command)
+            if settings is not None:
+                fixed = layout.decode_settings(settings)
+                known = msgspec.structs.replace(fixed.settings, registry=layout.decode_registry(registry))
+                self._remember(settings, known)
+        return known, layout.decode_space(space) if space else None
+
+    def _remember(self, raw: bytes, settings: CollectionSettings) -> None:
+        self._known[raw] = settings
+        if len(self._known) > REMEMBERED_SETTINGS:
+            self._known.popitem(last=False)
+
+    async def fixed(self, collection: str) -> tuple[CollectionSettings | None, VectorSpace | None]:
+        """The same, read now."""
+        return await self.understood(collection, await self._server.call(*self.reading(collection)))
+
+    async def put(self, collection: str, settings: CollectionSettings) -> None:
+        """Keep a collection's settings."""
+        await self._server.call("HSET", catalog_key(self._prefix), *_written(collection, settings))
+
+    async def followed(self, collection: str) -> str:
+        """The digest of the registry that all stored opinions follow: of the last that was put and seen through."""
+        found = await self._server.call("HGET", catalog_key(self._prefix), f"f:{collection}")
+        return found.decode() if found else digest_of(CollectionSettings())
+
+    async def note_followed(self, collection: str, settings: CollectionSettings) -> None:
+        """Say that all stored opinions follow this registry."""
+        await self._server.call("HSET", catalog_key(self._prefix), f"f:{collection}", digest_of(settings))
+
+    async def fixed_for(
+        self, collection: str, space: VectorSpace | None, positions: tuple[float, ...] | None, create: bool
+    ) -> CollectionSettings | None:
+        """The settings that changes are to be made under, once the collection exists and its vector space is fixed.
+
+        None when it does not exist, and need not be created.
+
+        Raises
+        ------
+        CollectionChangedError : it has another scale or space; then nothing is created.
+        """
+        settings, fixed_space = await self.fixed(collection)
+        if settings is None and not create:
+            return None
+        _check(collection, settings or CollectionSettings(), fixed_space or space, space, positions)
+        if settings is None or (space is not None and fixed_space is None):
+            key = catalog_key(self._prefix)
+            settings_field, fixed, registry_field, registry = _written(collection, CollectionSettings())
+            commands: list[Command] = [
+                ("HSETNX", key, registry_field, registry),  # first, since the settings tell of it
+                ("HSETNX", key, settings_field, fixed),
+            ]
+            if space is not None:
+                commands.append(("HSETNX", key, f"v:{collection}", layout.encode(space)))
+            await self._server.together(commands)
+            settings, fixed_space = await self.fixed(collection)
+            _check(collection, settings or CollectionSettings(), fixed_space, space, positions)
+        return settings
+
+
+def _written(collection: str, settings: CollectionSettings) -> list[Any]:
+    """Settings as fields and values of the catalog."""
+    without = msgspec.structs.replace(settings, registry={})
+    fixed = FixedSettings(without, digest_of(settings))
+    return [f"c:{collection}", layout.encode(fixed), f"r:{collection}", layout.encode(settings.registry)]
+
+
+def _check(
+    collection: str,
+    settings: CollectionSettings,
+    fixed_space: VectorSpace | None,
+    space: VectorSpace | None,
+    positions: tuple[float, ...] | None,
+) -> None:
+    if space is not None and space != fixed_space:
+        raise CollectionChangedError(f"the vectors of {collection!r} are {fixed_space}, not {space}")
+    if positions is not None and positions != settings.positions:
+        raise CollectionChangedError(f"the scale of {collection!r} has changed to {settings.positions}")
+
+
+def _version(server: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(server.get("redis_version", "0")).split(".")[:2])

@@ -1,0 +1,299 @@
+"""The connection to one Redis server, to the master that sentinels name, or to a cluster.
+
+Opening connects to nothing: the server may come later, and come back. No call is made twice by the driver, whose own
+default is to try ten times more, whatever the command is; each has a time limit.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AskError,
+    MovedError,
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+
+from app.errors import StoreUnavailableError
+from warp_core import InvalidInputError
+
+CONNECT_TIMEOUT_S = 1.0
+CALL_TIMEOUT_S = 2.0
+MAX_CONNECTIONS = 32
+"""To a server, or to each of a cluster."""
+MOVES = 40
+MOVE_PAUSE_S = 0.05
+"""How often, and with what pause, a partition is looked for that is just moving to another server of a cluster."""
+
+Command = Sequence[Any]
+
+
+class Script:
+    """A Lua script of this package, called by its hash."""
+
+    def __init__(self, name: str) -> None:
+        self.source = (files("app.store.redis") / name).read_text()
+        self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+
+class Server:
+    """One server, or the master that sentinels name.
+
+    Every call raises `StoreUnavailableError` when it cannot be made or is refused.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client  # the driver types answers as bytes or text; ours are bytes
+
+    async def close(self) -> None:
+        """Give up all connections."""
+        await self.client.aclose()
+
+    async def info(self) -> list[Mapping[str, Any]]:
+        """What each server that is written to says of itself."""
+        return [await self.call("INFO")]
+
+    async def config(self, name: str) -> str | None:
+        """A setting of the server; None when it does not tell."""
+        try:
+            found = await self.call("CONFIG GET", name)
+        except StoreUnavailableError as error:
+            if isinstance(error.__cause__, ResponseError):  # many a hosted server allows no look at its settings
+                return None
+            raise
+        return next((_text(value) for key, value in found.items() if _text(key) == name), None)
+
+    async def call(self, *command: Any) -> Any:
+        """One command's answer."""
+        with named():
+            return await self.client.execute_command(*command)
+
+    async def together(self, commands: Sequence[Command]) -> list[Any]:
+        """The answers of several commands, in one round trip."""
+        with named():
+            return _all_good(await self._pipelined(commands) if commands else [])
+
+    async def run(
+        self, script: Script, calls: Sequence[tuple[str, Sequence[Any]]], confirm: Command | None = None
+    ) -> list[Any]:
+        """A script's answer for each key; one round trip, and another where the server does not know it yet.
+
+        `confirm`, WAIT or WAITAOF, is asked of each server behind the calls, over their connection: only there does it
+        speak of them. What it cannot confirm is an error.
+        """
+        answers: list[Any] = [None] * len(calls)
+        todo = list(range(len(calls)))
+        with named():
+            for _ in range(MOVES):
+                commands = [("EVALSHA", script.sha, 1, calls[i][0], *calls[i][1]) for i in todo]
+                for i, answer in zip(todo, await self._pipelined(commands, confirm) if todo else [], strict=True):
+                    answers[i] = answer
+                if any(isinstance(answers[i], NoScriptError) for i in todo):
+                    await self.client.script_load(script.source)
+                moved = any(isinstance(answers[i], MovedError | AskError | TryAgainError) for i in todo)
+                todo = [
+                    i for i in todo if isinstance(answers[i], NoScriptError | MovedError | AskError | TryAgainError)
+                ]
+                if not todo:
+                    break
+                if moved:
+                    await self.refresh()
+                    await asyncio.sleep(MOVE_PAUSE_S)
+            return _all_good(answers)
+
+    async def refresh(self) -> None:
+        """Find out anew which server holds what."""
+
+    async def _pipelined(self, commands: Sequence[Command], confirm: Command | None = None) -> list[Any]:
+        """Answers, or errors in their place."""
+        pipe = self.client.pipeline(transaction=False)
+        for command in commands:
+            pipe.execute_command(*command)
+        if confirm:
+            pipe.execute_command(*confirm)
+        answers = await pipe.execute(raise_on_error=False)
+        return _confirmed(answers[:-1], answers[-1:]) if confirm else list(answers)
+
+
+class Cluster(Server):
+    """A Redis Cluster. A pipeline is one round trip to each of its servers, at once."""
+
+    def __init__(self, client: RedisCluster) -> None:
+        super().__init__(client)
+        self._free = asyncio.Semaphore(MAX_CONNECTIONS)  # the driver would refuse one more, not wait
+
+    async def info(self) -> list[Mapping[str, Any]]:
+        with named():
+            await self.client.initialize()
+            found = await self.client.info(target_nodes=RedisCluster.PRIMARIES)
+        several = all(isinstance(one, dict) for one in found.values())
+        return list(found.values()) if several else [found]
+
+    async def config(self, name: str) -> str | None:
+        try:
+            with named():
+                found = await self.client.config_get(name, target_nodes=RedisCluster.PRIMARIES)
+        except StoreUnavailableError as error:
+            if isinstance(error.__cause__, ResponseError):
+                return None
+            raise
+        several = all(isinstance(one, dict) for one in found.values())
+        told = {_text(value) for one in (found.values() if several else [found]) for value in one.values()}
+        return told.pop() if len(told) == 1 else None
+
+    async def call(self, *command: Any) -> Any:
+        async with self._free, self._watched():
+            return await super().call(*command)
+
+    async def refresh(self) -> None:
+        with contextlib.suppress(RedisError, RedisClusterException, OSError):
+            await self.client.nodes_manager.initialize()
+
+    async def _pipelined(self, commands: Sequence[Command], confirm: Command | None = None) -> list[Any]:
+        async with self._free, self._watched():
+            await self.client.initialize()
+            pipe = self.client.pipeline()
+            nodes: dict[str, ClusterNode] = {}
+            for command in commands:
+                key = command[3] if command[0] == "EVALSHA" else command[1]
+                node = self.client.get_node_from_key(key)
+                nodes[node.name] = node
+                pipe.execute_command(*command, target_nodes=node)
+            for node in nodes.values() if confirm else ():
+                pipe.execute_command(*(confirm or ()), target_nodes=node)
+            # A call that is redirected goes to its new server alone, without what would confirm it: so none is.
+            answers = await pipe.execute(raise_on_error=False, allow_redirections=not confirm)
+            for answer in answers:
+                if isinstance(answer, (OSError, *RedisCluster.ERRORS_ALLOW_RETRY)):
+                    raise answer
+        return _confirmed(answers[: len(commands)], answers[len(commands) :]) if confirm else list(answers)
+
+    @contextlib.asynccontextmanager
+    async def _watched(self) -> Any:
+        """Look anew for who holds what, after a call that failed for want of a server."""
+        try:
+            yield
+        except (RedisError, RedisClusterException, OSError, StoreUnavailableError) as error:
+            cause = error.__cause__ if isinstance(error, StoreUnavailableError) else error
+            if not isinstance(cause, ResponseError) or isinstance(cause, RedisCluster.ERRORS_ALLOW_RETRY):
+                await self.refresh()
+            raise
+
+
+def open_server(url: str) -> Server:
+    """The server behind a URL.
+
+    Parameters
+    ----------
+    url : redis[s]://, redis[s]+cluster://HOST:PORT,HOST:PORT, redis[s]+sentinel://HOST:PORT,HOST:PORT/SERVICE[/DATABASE];
+        all with user, password and the driver's options (`?ssl_ca_certs=FILE`) as usual.
+
+    Raises
+    ------
+    InvalidInputError : it is none of these.
+    """
+    scheme, _, kind = urlsplit(url).scheme.partition("+")
+    options: dict[str, Any] = {
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_timeout": CALL_TIMEOUT_S,
+        "retry": Retry(NoBackoff(), 0),
+    }
+    try:
+        hosts, common = _hosts_and_options(url, scheme)
+        if kind == "cluster":
+            nodes = [ClusterNode(*host) for host in hosts]
+            return Cluster(
+                RedisCluster(
+                    startup_nodes=nodes, max_connections=2 * MAX_CONNECTIONS, **_without_place(common), **options
+                )
+            )
+        if kind == "sentinel":
+            return Server(_master(url, scheme, hosts, common, options))
+        pool = BlockingConnectionPool.from_url(url, max_connections=MAX_CONNECTIONS, timeout=CALL_TIMEOUT_S, **options)
+    except (ValueError, TypeError, RedisClusterException) as error:
+        raise InvalidInputError("store", f"is no URL of a Redis server: {error}") from error
+    return Server(Redis.from_pool(pool))
+
+
+def _hosts_and_options(url: str, scheme: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    """The places that a URL names, and what the driver reads from the rest of it."""
+    parts = urlsplit(url)
+    login, at, places = parts.netloc.rpartition("@")
+    first = urlunsplit((scheme, f"{login}{at}{places.split(',')[0]}", "", parts.query, ""))
+    split_places = [urlsplit(f"//{place}") for place in places.split(",")]
+    options = dict(parse_url(first))
+    if "ssl" not in options and options.pop("connection_class", None) is not None:
+        options["ssl"] = True
+    return [(place.hostname or "localhost", place.port or 6379) for place in split_places], options
+
+
+def _without_place(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in ("host", "port", "db")}
+
+
+def _master(
+    url: str, scheme: str, hosts: Sequence[tuple[str, int]], common: Mapping[str, Any], options: Mapping[str, Any]
+) -> Any:
+    service, _, database = urlsplit(url).path.strip("/").partition("/")
+    if not service:
+        raise ValueError("the name of the master is missing: .../NAME")
+    login = _without_place(common)
+    sentinel: Any = Sentinel(  # type: ignore[no-untyped-call] # as the driver has it
+        hosts, sentinel_kwargs={**options, "ssl": scheme == "rediss"}, **login, **options
+    )
+    pool: Any = _MasterPool(  # type: ignore[no-untyped-call]
+        service, sentinel, max_connections=MAX_CONNECTIONS, db=int(database or 0), **login, **options
+    )
+    return Redis.from_pool(pool)
+
+
+class _MasterPool(SentinelConnectionPool, BlockingConnectionPool):
+    """Connections to the present master; one more than there may be waits for another to come back."""
+
+
+@contextmanager
+def named() -> Iterator[None]:
+    """Turn the driver's errors into the service's."""
+    try:
+        yield
+    except ResponseError as error:
+        raise StoreUnavailableError(f"the store refuses: {error}") from error
+    except (RedisError, RedisClusterException, OSError) as error:
+        raise StoreUnavailableError(f"the store cannot be reached: {error}") from error
+
+
+def _all_good(answers: list[Any]) -> list[Any]:
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers
+
+
+def _confirmed(answers: list[Any], confirmations: Sequence[Any]) -> list[Any]:
+    """The answers, once every server has confirmed what it was told."""
+    for confirmation in confirmations:
+        if isinstance(confirmation, Exception):
+            raise confirmation
+        told = confirmation if isinstance(confirmation, list) else [confirmation]
+        if not all(told[:1]):
+            raise StoreUnavailableError("the store has not confirmed in time that the change is kept as it is to be")
+    return answers
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
