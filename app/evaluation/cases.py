@@ -7,6 +7,7 @@ from time import perf_counter
 import msgspec
 import numpy as np
 
+from warp_core.candidates import RelevanceNorm
 from warp_core.distributions import BoolArray, IntArray
 from warp_core.evaluation.experiment import Case, Setting, choose, measures_of, settings_of, w1_curve
 from warp_core.evaluation.measures import measure
@@ -106,6 +107,7 @@ class List(msgspec.Struct, frozen=True, array_like=True):
     k: int
     n: int
     weight: float | None
+    norm: RelevanceNorm | None
     chosen: list[int]
     w1: float
     w1_matched: float
@@ -173,6 +175,7 @@ def _chosen(work: Work, setting: Setting) -> List:
         setting.k,
         setting.n,
         setting.weight,
+        setting.norm,
         work.documents[selection.indices].tolist(),
         found.w1,
         found.w1_matched,
@@ -190,6 +193,7 @@ def _asked(work: Work, one: Asked) -> List:
         one.method,
         one.k,
         one.n,
+        None,
         None,
         one.chosen,
         found.w1,

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
 from warp_core import arguments
-from warp_core.candidates import CandidatePool, Selection
+from warp_core.candidates import CandidatePool, RelevanceNorm, Selection
 from warp_core.distributions import FloatArray
 from warp_core.evaluation.measures import ListMeasures, measure
 from warp_core.selectors import SELECTORS, select
@@ -14,6 +15,8 @@ from warp_core.target import TargetDistribution
 
 RELEVANCE_WEIGHTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """The papers' sweep over lambda (WARP, F.3)."""
+NORMS: tuple[RelevanceNorm, ...] = get_args(RelevanceNorm)
+"""As given, as the paper has it; stretched to 0 .. 1; by rank."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,15 @@ class Setting:
     Parameters
     ----------
     method : a selector's name. k : the list's length. n : the pool's size.
-    weight : the relevance weight (the papers' lambda); None is the method's own.
+    weight : the relevance weight (the papers' lambda), and norm : how relevance is scaled before it is blended; None is
+        the method's own.
     """
 
     method: str
     k: int
     n: int
     weight: float | None = None
+    norm: RelevanceNorm | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +54,16 @@ class Case:
 def settings_of(
     methods: Sequence[str], ks: Sequence[int], sizes: Sequence[int], weights: Sequence[float] = RELEVANCE_WEIGHTS
 ) -> list[Setting]:
-    """What the papers vary: each k at the largest pool, each pool size and each weight at the largest k.
+    """What is varied: each k at the largest pool, each pool size and each weight at the largest k; and the norm.
 
-    Each setting once; the weights only for methods that blend relevance.
+    Each setting once; weights and norms only for methods that blend relevance.
     """
     k, n = max(ks), max(sizes)
     found = {Setting(method, one, n): None for method in methods for one in sorted(ks)}
     found |= {Setting(method, k, one): None for method in methods for one in sorted(sizes)}
     blending = [method for method in methods if SELECTORS[method].relevance_weight is not None]
     found |= {Setting(method, k, n, weight): None for method in blending for weight in weights}
+    found |= {Setting(method, k, n, norm=norm): None for method in blending for norm in NORMS}
     return list(found)
 
 
@@ -69,8 +75,16 @@ def choose(case: Case, setting: Setting, pool: CandidatePool | None = None) -> S
     InvalidInputError : as the selector.
     """
     pool = case.cut_to(setting.n) if pool is None else pool
-    weight, query, seed = setting.weight, case.query, case.seed
-    return select(setting.method, pool, case.target, setting.k, relevance_weight=weight, query=query, seed=seed)
+    return select(
+        setting.method,
+        pool,
+        case.target,
+        setting.k,
+        relevance_weight=setting.weight,
+        rel_norm=setting.norm,
+        query=case.query,
+        seed=case.seed,
+    )
 
 
 def measures_of(selection: Selection) -> ListMeasures:

@@ -9,7 +9,7 @@ from app.evaluation.report.section import Cell, Column, Dots, Lines, Section, Se
 from app.reranking import MIN_GAIN
 from warp_core import SELECTORS
 from warp_core.evaluation.agreement import rank_agreement
-from warp_core.evaluation.experiment import RELEVANCE_WEIGHTS, converged_at
+from warp_core.evaluation.experiment import NORMS, RELEVANCE_WEIGHTS, Setting, converged_at
 from warp_core.evaluation.significance import reduction, stars, wilcoxon_p
 
 
@@ -21,6 +21,7 @@ def sections(outcomes: Outcomes) -> list[Section]:
         *_entity_filter(outcomes),
         *_convergence(outcomes),
         *_weights(outcomes),
+        *_norms(outcomes),
         _pool_size(outcomes),
     ]
 
@@ -34,8 +35,8 @@ def _metric(o: Outcomes) -> list[Section]:
         if not o.has(by_js, by_w1):
             continue
         for k in o.findings.plan.ks:
-            js, w1 = o.means(by_js, k), o.means(by_w1, k)
-            before, after = o.w1(by_js, k), o.w1(by_w1, k)
+            js, w1 = o.means(o.at(by_js, k)), o.means(o.at(by_w1, k))
+            before, after = o.w1(o.at(by_js, k)), o.w1(o.at(by_w1, k))
             p = wilcoxon_p(before, after)
             rows.append(
                 (
@@ -76,7 +77,7 @@ def _metric(o: Outcomes) -> list[Section]:
 
 
 def _second_order(o: Outcomes) -> Section:
-    means = {method: o.means(method) for method in o.findings.methods.names}
+    means = {method: o.means(o.at(method)) for method in o.findings.methods.names}
     found = rank_agreement([one.w1 for one in means.values()], [one.w2 for one in means.values()])
     columns = (Column("method", "text"), Column("W1"), Column("W2"), Column("JS, bits", "number"))
     rows = [(method, one.w1, one.w2, one.js) for method, one in means.items()]
@@ -96,10 +97,10 @@ _FILTERED = ("entity_top_k", "entity_mmr", "entity_dpp")
 def _entity_filter(o: Outcomes) -> list[Section]:
     if not o.has("entity_top_k"):
         return []
-    filtered = o.w1("entity_top_k")
+    filtered = o.w1(o.at("entity_top_k"))
     rows: list[tuple[Cell, ...]] = []
     for method in o.present((BASELINE, *_FILTERED, *FAMILY)):
-        found, w1 = o.means(method), o.w1(method)
+        found, w1 = o.means(o.at(method)), o.w1(o.at(method))
         less, beyond = reduction(o.baseline, w1), reduction(filtered, w1)
         rows.append((method, found.w1, found.w1_matched, found.em, less, beyond))
     columns = (
@@ -143,11 +144,10 @@ def _convergence(o: Outcomes) -> list[Section]:
 
 
 def _weights(o: Outcomes) -> list[Section]:
-    blending = [m for m in o.findings.methods.selectors if SELECTORS[m].relevance_weight is not None]
     rows: list[tuple[Cell, ...]] = []
     series = {}
-    for method in blending:
-        found = [o.means(method, weight=weight) for weight in RELEVANCE_WEIGHTS]
+    for method in _blending(o):
+        found = [o.means(Setting(method, o.k, o.n, weight)) for weight in RELEVANCE_WEIGHTS]
         rows += [
             (method, weight, one.w1, one.w1_matched, one.em)
             for weight, one in zip(RELEVANCE_WEIGHTS, found, strict=True)
@@ -161,8 +161,33 @@ def _weights(o: Outcomes) -> list[Section]:
         Column("EM", "share"),
     )
     text = ("Lambda is the weight of relevance: 1 is relevance alone, 0 the population alone.",)
-    plot = Lines("weights", f"W1 by lambda, N = {o.n}, k = {o.k}", "lambda", "W1", series, o.means(BASELINE).w1)
+    plot = Lines("weights", f"W1 by lambda, N = {o.n}, k = {o.k}", "lambda", "W1", series, o.means(o.at(BASELINE)).w1)
     return [Section("Lambda", text, [Table("weights", "Sweep", columns, rows)], [plot])] if rows else []
+
+
+def _blending(o: Outcomes) -> list[str]:
+    return [method for method in o.findings.methods.selectors if SELECTORS[method].relevance_weight is not None]
+
+
+def _norms(o: Outcomes) -> list[Section]:
+    rows: list[tuple[Cell, ...]] = []
+    for method in _blending(o):
+        own = SELECTORS[method].rel_norm
+        for norm in NORMS:
+            found = o.means(Setting(method, o.k, o.n, norm=norm))
+            rows.append((method, f"{norm}{' (default)' * (norm == own)}", found.w1, found.w1_matched, found.em))
+    columns = (
+        Column("method", "text"),
+        Column("relevance", "text"),
+        Column("W1"),
+        Column("matched W1"),
+        Column("EM", "share"),
+    )
+    text = (
+        "How relevance is scaled before a method blends it: as the retriever gave it, which is what the paper does "
+        "with cosines; stretched so that the pool's best has 1 and its worst 0; or by rank.",
+    )
+    return [Section("Scale of relevance", text, [Table("norms", f"k = {o.k}", columns, rows)])] if rows else []
 
 
 def _pool_size(o: Outcomes) -> Section:
@@ -170,7 +195,7 @@ def _pool_size(o: Outcomes) -> Section:
     rows: list[tuple[Cell, ...]] = []
     series = {}
     for method in o.findings.methods.names:
-        found = [o.means(method, n=n) for n in sizes]
+        found = [o.means(o.at(method, n=n)) for n in sizes]
         rows += [(method, n, m.w1, m.w1_matched, m.em, m.selected) for n, m in zip(sizes, found, strict=True)]
         if method in (BASELINE, *FAMILY):
             series[method] = Series(sizes, [one.w1 for one in found])

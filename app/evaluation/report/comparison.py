@@ -1,5 +1,7 @@
 """The main comparison: the papers' table 1, its statistics, and where the gains are."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from app.evaluation.methods import BASELINE
@@ -39,6 +41,7 @@ def sections(outcomes: Outcomes) -> list[Section]:
         _by_k(outcomes),
         _significance(outcomes),
         _bootstrap(outcomes),
+        _by_density(outcomes),
         _by_entity(outcomes),
         _by_kind(outcomes),
     ]
@@ -48,7 +51,7 @@ def main_rows(outcomes: Outcomes) -> list[tuple[Cell, ...]]:
     """The rows of the main table, one a method."""
     rows: list[tuple[Cell, ...]] = []
     for method in outcomes.findings.methods.names:
-        found, w1 = outcomes.means(method), outcomes.w1(method)
+        found, w1 = outcomes.means(outcomes.at(method)), outcomes.w1(outcomes.at(method))
         p = wilcoxon_p(outcomes.baseline, w1)
         less, less_paired = reduction(outcomes.baseline, w1), paired_reduction(outcomes.baseline, w1)
         if method == BASELINE:
@@ -76,7 +79,7 @@ MAIN_COLUMNS = (
 
 def _main(o: Outcomes) -> Section:
     methods = o.findings.methods.names
-    bars = {name: [getattr(o.means(method), field) for method in methods] for name, field in _DISTANCES.items()}
+    bars = {name: [getattr(o.means(o.at(method)), field) for method in methods] for name, field in _DISTANCES.items()}
     return Section(
         f"Main results, N = {o.n}, k = {o.k}",
         (
@@ -98,8 +101,8 @@ def _by_k(o: Outcomes) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for method in o.findings.methods.names:
         for k in o.findings.plan.ks:
-            found = o.means(method, k)
-            less = reduction(o.w1(BASELINE, k), o.w1(method, k))
+            found = o.means(o.at(method, k))
+            less = reduction(o.w1(o.at(BASELINE, k)), o.w1(o.at(method, k)))
             rows.append((method, k, found.w1, found.w1_matched, found.em, found.selected, less))
     columns = (
         Column("method", "text"),
@@ -112,7 +115,7 @@ def _by_k(o: Outcomes) -> Section:
 
 def _significance(o: Outcomes) -> Section:
     tests = [
-        (method, k, o.w1(BASELINE, k), o.w1(method, k))
+        (method, k, o.w1(o.at(BASELINE, k)), o.w1(o.at(method, k)))
         for method in o.findings.methods.names
         if method != BASELINE
         for k in o.findings.plan.ks
@@ -163,7 +166,7 @@ def _bootstrap(o: Outcomes) -> Section:
         if method == BASELINE:
             continue
         rng = np.random.default_rng([o.findings.plan.seed, _BOOTSTRAP])
-        found = clustered_bootstrap(o.baseline - o.w1(method), o.entities, rng)
+        found = clustered_bootstrap(o.baseline - o.w1(o.at(method)), o.entities, rng)
         verdict = "better" if found.low > 0 else "worse" if found.high < 0 else "no"
         rows.append((method, found.clusters, found.n, found.mean, found.low, found.high, verdict))
     columns = (
@@ -182,6 +185,30 @@ def _bootstrap(o: Outcomes) -> Section:
     return Section("Entity-clustered bootstrap", text, [Table("bootstrap", f"k = {o.k}", columns, rows)])
 
 
+_BANDS = (0.0, 0.25, 0.5, 0.85, 1.0)
+"""Of attainable EM; 85% is from where the paper, and the service's policy, call a pool dense."""
+
+
+def _by_density(o: Outcomes) -> Section:
+    attainable = np.array([attainable_em(_matched(o, position).tolist(), o.k) for position in range(len(o.answers))])
+    shown = o.present((BASELINE, *FAMILY))
+    rows: list[tuple[Cell, ...]] = []
+    for low, high in pairwise(_BANDS):
+        inside = (attainable >= low) & ((attainable < high) | (high == _BANDS[-1]))
+        if inside.any():
+            band = f"{low:.0%} to {high:.0%}"
+            rows.append((band, "W1", int(inside.sum()), *(mean(o.w1(o.at(m))[inside]) for m in shown)))
+            rows.append((band, "matched W1", int(inside.sum()), *(mean(o.w1_matched(o.at(m))[inside]) for m in shown)))
+    columns = (
+        Column("attainable EM", "text"),
+        Column("measure", "text"),
+        Column("questions", "count"),
+        *(Column(method) for method in shown),
+    )
+    text = ("Attainable EM is what filtering the pool could reach, the number that the service's policy decides on.",)
+    return Section("By density of the pool", text, [Table("density", f"N = {o.n}, k = {o.k}", columns, rows)])
+
+
 def _by_entity(o: Outcomes) -> Section:
     shown = o.present((BASELINE, *FAMILY))
     methods = o.findings.methods.names
@@ -189,14 +216,20 @@ def _by_entity(o: Outcomes) -> Section:
     long: list[tuple[Cell, ...]] = []
     for entity, about in o.findings.entities.items():
         asked = o.entities == entity
-        matched = [_matched(o, entity, position) for position in np.flatnonzero(asked).tolist()]
+        matched = [_matched(o, position) for position in np.flatnonzero(asked).tolist()]
         density = mean([float(hits.mean()) for hits in matched])
         attainable = mean([attainable_em(hits.tolist(), o.k) for hits in matched])
         name = o.findings.corpus.names.get(entity, entity)
-        cells = [mean(o.w1(method)[asked]) for method in shown]
+        cells = [mean(o.w1(o.at(method))[asked]) for method in shown]
         wide.append((name, about.n, about.entropy, about.minority, density, attainable, *cells))
         long += [
-            (name, method, mean(o.w1(method)[asked]), mean(o.w1_matched(method)[asked]), _em(o, method, asked))
+            (
+                name,
+                method,
+                mean(o.w1(o.at(method))[asked]),
+                mean(o.w1_matched(o.at(method))[asked]),
+                _em(o, method, asked),
+            )
             for method in methods
         ]
     columns = (
@@ -228,22 +261,23 @@ def _by_entity(o: Outcomes) -> Section:
     )
 
 
-def _matched(o: Outcomes, entity: str, position: int) -> BoolArray:
+def _matched(o: Outcomes, position: int) -> BoolArray:
     """Whether each candidate of a question's pool is about the entity."""
-    own, _ = o.findings.labels[o.label].on(entity)
+    own, _ = o.labels.on(o.findings.questions[position].entity)
     hits: BoolArray = own[o.answers[position].pool] >= 0
     return hits
 
 
 def _em(o: Outcomes, method: str, asked: BoolArray) -> float:
-    return mean([one.em for one, here in zip(o.lists(method), asked.tolist(), strict=True) if here])
+    return mean([one.em for one, here in zip(o.lists(o.at(method)), asked.tolist(), strict=True) if here])
 
 
 def _by_kind(o: Outcomes) -> Section:
     kinds = list(dict.fromkeys(question.kind for question in o.findings.questions))
     asked = {kind: np.array([q.kind == kind for q in o.findings.questions]) for kind in kinds}
     rows: list[tuple[Cell, ...]] = [
-        (method, *(mean(o.w1(method)[asked[kind]]) for kind in kinds)) for method in o.present((BASELINE, *FAMILY))
+        (method, *(mean(o.w1(o.at(method))[asked[kind]]) for kind in kinds))
+        for method in o.present((BASELINE, *FAMILY))
     ]
     columns = (Column("method", "text"), *(Column(kind) for kind in kinds))
     return Section("By kind of question", (), [Table("kinds", f"W1, k = {o.k}", columns, rows)])

@@ -77,8 +77,8 @@ def _difference(human: Outcomes, text: Outcomes) -> Section:
     other = text if human.label == human.findings.main else human
     rows: list[tuple[Cell, ...]] = []
     for method in human.findings.methods.names:
-        by_human, by_text = human.means(method), text.means(method)
-        less = reduction(human.baseline, human.w1(method)), reduction(text.baseline, text.w1(method))
+        by_human, by_text = human.means(human.at(method)), text.means(text.at(method))
+        less = reduction(human.baseline, human.w1(human.at(method))), reduction(text.baseline, text.w1(text.at(method)))
         rows.append(
             (method, by_human.w1, by_text.w1, by_human.w1_matched, by_text.w1_matched, *less, less[1] - less[0])
         )
@@ -108,10 +108,10 @@ def _independent(human: Outcomes, text: Outcomes) -> Section:
     methods = text.present((BASELINE, *FAMILY))
     gaps = [gap for entity in human.findings.entities if not np.isnan(gap := _gap(human, text, entity))]
     direct = {method: _by_people(human, text, method) for method in methods}
-    base = text.means(BASELINE).w1
+    base = text.means(text.at(BASELINE)).w1
     rows: list[tuple[Cell, ...]] = []
     for method in methods:
-        found = text.means(method).w1
+        found = text.means(text.at(method)).w1
         bound = triangle_bound(found, base, gaps)
         least = float("nan") if method == BASELINE else bound.reduction
         seen = reduction(direct[BASELINE], direct[method])
@@ -140,7 +140,7 @@ def _by_people(human: Outcomes, text: Outcomes, method: str) -> FloatArray:
     """W1, by people's labels against people's target, of what a method chose by the text's; one a question."""
     labels = human.findings.labels["human"]
     found = []
-    for question, one in zip(human.findings.questions, text.lists(method), strict=True):
+    for question, one in zip(human.findings.questions, text.lists(text.at(method)), strict=True):
         _, shown = labels.on(question.entity)
         counts = bin_counts(shown[one.chosen], labels.scale.n_bins).tolist()
         found.append(w1_of_counts(counts, labels.target(question.entity), labels.scale))

@@ -10,7 +10,7 @@ def section(o: Outcomes) -> Section:
     """Percentiles over the questions, one call each, at the main k and pool size."""
     rows: list[tuple[Cell, ...]] = []
     for method in o.findings.methods.names:
-        milliseconds = np.array([one.seconds for one in o.lists(method)]) * 1000
+        milliseconds = np.array([one.seconds for one in o.lists(o.at(method))]) * 1000
         rows.append((method, len(milliseconds), *np.percentile(milliseconds, [50, 95, 99, 100]).tolist()))
     columns = (
         Column("method", "text"),

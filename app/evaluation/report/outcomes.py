@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.evaluation.cases import Answered, List
+from app.evaluation.corpus import Labels
 from app.evaluation.methods import BASELINE
 from app.evaluation.running import Findings, LabelName
 from warp_core.distributions import FloatArray
@@ -44,13 +45,18 @@ class Outcomes:
         found: dict[Setting, list[List]] = {}
         for answered in self.answers:
             for one in answered.lists:
-                found.setdefault(Setting(one.method, one.k, one.n, one.weight), []).append(one)
+                found.setdefault(Setting(one.method, one.k, one.n, one.weight, one.norm), []).append(one)
         return found
 
     @cached_property
     def entities(self) -> NDArray[np.str_]:
         """The entity of each question."""
         return np.array([question.entity for question in self.findings.questions])
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The labelling."""
+        return self.findings.labels[self.label]
 
     @property
     def k(self) -> int:
@@ -70,25 +76,28 @@ class Outcomes:
         """Those of the methods that were compared."""
         return [method for method in methods if self.has(method)]
 
-    def lists(self, method: str, k: int | None = None, n: int | None = None, weight: float | None = None) -> list[List]:
-        """The lists of a method, at the main k and pool size when these are left out."""
-        return self._lists[Setting(method, k or self.k, n or self.n, weight)]
+    def at(self, method: str, k: int | None = None, n: int | None = None) -> Setting:
+        """A method's setting, at the main k and pool size when these are left out."""
+        return Setting(method, k or self.k, n or self.n)
 
-    def w1(self, method: str, k: int | None = None, n: int | None = None, weight: float | None = None) -> FloatArray:
+    def lists(self, setting: Setting) -> list[List]:
+        """The lists of a setting."""
+        return self._lists[setting]
+
+    def w1(self, setting: Setting) -> FloatArray:
         """W1 of each list; nan where it holds no known opinion."""
-        return np.array([one.w1 for one in self.lists(method, k, n, weight)])
+        return np.array([one.w1 for one in self._lists[setting]])
 
-    def w1_matched(self, method: str, k: int | None = None, n: int | None = None) -> FloatArray:
+    def w1_matched(self, setting: Setting) -> FloatArray:
         """W1 of the entity-matched part of each list; nan where it is empty."""
-        return np.array([one.w1_matched for one in self.lists(method, k, n)])
+        return np.array([one.w1_matched for one in self._lists[setting]])
 
-    def means(self, method: str, k: int | None = None, n: int | None = None, weight: float | None = None) -> Means:
+    def means(self, setting: Setting) -> Means:
         """The means over all questions."""
-        lists = self.lists(method, k, n, weight)
-        w1 = np.array([one.w1 for one in lists])
+        lists, w1 = self._lists[setting], self.w1(setting)
         return Means(
             mean(w1),
-            mean([one.w1_matched for one in lists]),
+            mean(self.w1_matched(setting)),
             mean([one.w2 for one in lists]),
             mean([one.js for one in lists]),
             mean([one.em for one in lists]),
@@ -99,7 +108,7 @@ class Outcomes:
     @cached_property
     def baseline(self) -> FloatArray:
         """W1 of top-k in the main setting."""
-        return self.w1(BASELINE)
+        return self.w1(self.at(BASELINE))
 
 
 def mean(values: Sequence[float] | FloatArray) -> float:

@@ -27,7 +27,7 @@ def _spread(o: Outcomes) -> Section:
     rows: list[tuple[Cell, ...]] = []
     population = []
     for entity in o.entities.tolist():
-        own, _ = o.findings.labels[o.label].on(entity)
+        own, _ = o.labels.on(entity)
         population.append(spread(positions[own[own >= 0]]))
     rows.append(("the population", float("nan"), mean(population), mean(population), 1.0, float("nan"), ""))
     for method in o.present(_METHODS):
@@ -40,7 +40,7 @@ def _spread(o: Outcomes) -> Section:
                     k,
                     mean(sigma[:, 0]),
                     mean(sigma[:, 1]),
-                    o.means(method, k).em,
+                    o.means(o.at(method, k)).em,
                     p,
                     "" if np.isnan(p) else stars(p),
                 )
@@ -64,8 +64,8 @@ def _spread(o: Outcomes) -> Section:
 def _sigmas(o: Outcomes, method: str, k: int, positions: np.ndarray) -> np.ndarray:
     """Spread of all known opinions and of the matched ones of each list, shape (questions, 2)."""
     found = []
-    for entity, one in zip(o.entities.tolist(), o.lists(method, k), strict=True):
-        own, shown = (bins[one.chosen] for bins in o.findings.labels[o.label].on(entity))
+    for entity, one in zip(o.entities.tolist(), o.lists(o.at(method, k)), strict=True):
+        own, shown = (bins[one.chosen] for bins in o.labels.on(entity))
         found.append([spread(positions[shown[shown >= 0]]), spread(positions[own[own >= 0]])])
     return np.array(found)
 
@@ -87,7 +87,7 @@ def _details(o: Outcomes) -> list[Section]:
     rows: list[tuple[Cell, ...]] = []
     for method in o.present(_METHODS):
         for k in o.findings.plan.ks:
-            lists = list(zip(o.entities.tolist(), o.lists(method, k), strict=True))
+            lists = list(zip(o.entities.tolist(), o.lists(o.at(method, k)), strict=True))
             cells = [mean([measure(of(entity, one)) for entity, one in lists]) for measure in measures.values()]
             rows.append((method, k, *cells))
     columns = (Column("method", "text"), Column("k", "count"), *measures)
@@ -124,7 +124,7 @@ def _groups(o: Outcomes) -> list[Section]:
 
 
 def _population(o: Outcomes, entity: str, values: Sequence[str | None]) -> dict[str, list[int]]:
-    own, _ = o.findings.labels[o.label].on(entity)
+    own, _ = o.labels.on(entity)
     members: dict[str, list[int]] = {}
     for number in np.flatnonzero(own >= 0).tolist():
         group = values[number]
@@ -142,8 +142,8 @@ def _group_cells(
 ) -> tuple[Cell, ...]:
     categories = {value for value in values if value is not None}
     covered, covered_matched, worst, absent = [], [], [], []
-    for entity, one in zip(o.entities.tolist(), o.lists(method, k), strict=True):
-        own: IntArray = o.findings.labels[o.label].on(entity)[0][one.chosen]
+    for entity, one in zip(o.entities.tolist(), o.lists(o.at(method, k)), strict=True):
+        own: IntArray = o.labels.on(entity)[0][one.chosen]
         groups = [values[number] for number in one.chosen]
         found = fairness(own, groups, population[entity], o.findings.scale)
         covered.append(coverage(groups, categories))

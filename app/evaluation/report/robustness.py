@@ -30,7 +30,7 @@ def _wrong_targets(o: Outcomes) -> list[Section]:
     found = np.array([one.wrong_targets for one in o.answers])  # question, method, epsilon, sample
     if not found.size:
         return []
-    methods, base = o.findings.plan.of(DISTURBED), o.means(BASELINE).w1
+    methods, base = o.findings.plan.of(DISTURBED), o.means(o.at(BASELINE)).w1
     means, better = _over_questions(found), _better(o, found)
     rows: list[tuple[Cell, ...]] = []
     for method, path, gains in zip(methods, means.tolist(), better.tolist(), strict=True):
@@ -56,7 +56,7 @@ def _wrong_labels(o: Outcomes) -> list[Section]:
     found = np.array([one.wrong_labels for one in o.answers])
     if not found.size:
         return []
-    methods, base = o.findings.plan.of(DISTURBED), o.means(BASELINE).w1
+    methods, base = o.findings.plan.of(DISTURBED), o.means(o.at(BASELINE)).w1
     means, better = _over_questions(found), _better(o, found)
     rows: list[tuple[Cell, ...]] = []
     for method, path, gains in zip(methods, means.tolist(), better.tolist(), strict=True):
@@ -90,7 +90,7 @@ def _noise(o: Outcomes) -> Section:
             (f"{BASELINE}, {NOISE:.0%} noise", mean(noisy), 1 - mean(noisy) / base, wilcoxon_p(o.baseline, noisy))
         )
     for method in o.present(("w1_minimizer", "w1_mmr")):
-        w1 = o.w1(method)
+        w1 = o.w1(o.at(method))
         rows.append((method, mean(w1), 1 - mean(w1) / base, wilcoxon_p(o.baseline, w1)))
     columns = (Column("method", "text"), Column("W1"), Column("reduction", "reduction"), Column("p", "p"))
     text = (
@@ -103,7 +103,7 @@ def _noise(o: Outcomes) -> Section:
 def _estimation(o: Outcomes) -> Section:
     found = []
     for stream, entity in enumerate(o.findings.entities):
-        own, _ = o.findings.labels[o.label].on(entity)
+        own, _ = o.labels.on(entity)
         rng = np.random.default_rng([o.findings.plan.seed, _ESTIMATION, stream])
         found.append(estimation_error(own[own >= 0], o.findings.scale, o.findings.plan.target_samples, rng))
     errors = np.array(found)  # entity, size, sample
@@ -134,7 +134,7 @@ def _cold_start(o: Outcomes) -> list[Section]:
     found = np.array([one.cold_start for one in o.answers])  # question, estimator, size, sample
     if not found.size:
         return []
-    means, base = _over_questions(found), o.means(BASELINE).w1
+    means, base = _over_questions(found), o.means(o.at(BASELINE)).w1
     rows: list[tuple[Cell, ...]] = []
     for estimator, path, gains in zip(ESTIMATORS, means.tolist(), _better(o, found).tolist(), strict=True):
         for n, w1, gain in zip(COLD_STARTS, path, gains, strict=True):

@@ -48,8 +48,8 @@ def test_every_table_has_a_cell_a_column_and_a_name_of_its_own(everything: Findi
         assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
         assert len({column.name for column in table.columns}) == len(table.columns), table.name
     expected = {
-        "main", "by_k", "significance", "bootstrap", "entities", "entities_all", "kinds", "metric", "w2",
-        "entity_filter", "convergence", "weights", "pool_size", "wrong_targets", "wrong_labels", "noise", "estimation",
+        "norms", "main", "by_k", "density", "significance", "bootstrap", "entities", "entities_all", "kinds", "metric",
+        "w2", "entity_filter", "convergence", "weights", "pool_size", "wrong_targets", "wrong_labels", "noise", "estimation",
         "cold_start", "label_agreement", "labels_compared", "main_text", "independent", "spread", "details", "groups",
     }  # fmt: skip
     assert {table.name for table in found} == expected
@@ -59,7 +59,7 @@ def test_the_main_table_is_the_means_over_the_questions(everything: Findings, ta
     rows = {row["method"]: row for row in rows_of(tables["main"])}
     assert list(rows) == everything.methods.names
     chosen = [one for answered in everything.answers["human"] for one in answered.lists]
-    main = [one for one in chosen if (one.k, one.n, one.weight) == (6, 30, None)]
+    main = [one for one in chosen if (one.k, one.n, one.weight, one.norm) == (6, 30, None, None)]
     lists = {method: [one for one in main if one.method == method] for method in rows}
     w1 = {method: np.array([x.w1 for x in own]) for method, own in lists.items()}
     for method, row in rows.items():
@@ -75,6 +75,20 @@ def test_the_family_of_tests_is_every_method_at_every_k(everything: Findings, ta
     rows = rows_of(tables["significance"])
     assert [(row["method"], row["k"]) for row in rows] == [(m, k) for m in everything.methods.names[1:] for k in (3, 6)]
     assert [row["p adjusted"] for row in rows] == pytest.approx(benjamini_hochberg([row["p"] for row in rows]))
+
+
+def test_the_bands_of_density_hold_every_question_once(everything: Findings, tables: dict[str, Table]):
+    rows = [row for row in rows_of(tables["density"]) if row["measure"] == "W1"]
+    assert sum(row["questions"] for row in rows) == len(everything.questions)
+    whole = sum(row["questions"] * row["top_k"] for row in rows) / len(everything.questions)
+    assert whole == pytest.approx(rows_of(tables["main"])[0]["W1"])
+
+
+def test_the_default_scale_of_relevance_is_that_of_the_main_table(tables: dict[str, Table]):
+    plain = {row["method"]: row["W1"] for row in rows_of(tables["main"])}
+    defaults = [row for row in rows_of(tables["norms"]) if "default" in row["relevance"]]
+    assert {row["method"] for row in defaults} >= {"w1_mmr", "mmr", "wassrank_ot"}
+    assert all(row["W1"] == pytest.approx(plain[row["method"]]) for row in defaults)
 
 
 def test_the_minimizers_have_equal_em(tables: dict[str, Table]):
@@ -103,7 +117,7 @@ def test_lists_chosen_by_the_text_are_measured_by_what_people_said(everything: F
     rows = {row["method"]: row for row in rows_of(tables["independent"])}
     labels, found = everything.labels["human"], []
     for question, answered in zip(everything.questions, everything.answers["text"], strict=True):
-        (one,) = (x for x in answered.lists if (x.method, x.k, x.n, x.weight) == ("top_k", 6, 30, None))
+        (one,) = (x for x in answered.lists if (x.method, x.k, x.n) == ("top_k", 6, 30))
         opinions = labels.opinions[question.entity]
         bins = [opinions.get(number, int(labels.documents[number])) for number in one.chosen]
         counts = np.bincount(bins, minlength=7).tolist()
@@ -116,7 +130,7 @@ def test_coverage_and_markers_are_those_of_the_lists(everything: Findings, table
     (detail,) = (r for r in rows_of(tables["details"]) if (r["method"], r["k"]) == ("top_k", 6))
     covered, markers = [], []
     for question, answered in zip(everything.questions, everything.answers["human"], strict=True):
-        (one,) = (x for x in answered.lists if (x.method, x.k, x.n, x.weight) == ("top_k", 6, 30, None))
+        (one,) = (x for x in answered.lists if (x.method, x.k, x.n) == ("top_k", 6, 30))
         covered.append(len({i % 3 for i in one.chosen if i % 5}) / 3)
         own = everything.labels["human"].opinions[question.entity]
         markers.append(len({marker for i in one.chosen if i in own for marker in ["hope", "anger"][: i % 3]}))

@@ -30,7 +30,7 @@ async def test_what_is_measured_is_what_callers_of_the_service_get(tmp_path: Pat
         await load(resources, "human", corpus, labels, vectors, findings.layout.pole_queries, lambda: None)
         for question, answered in zip(findings.questions, findings.answers["human"], strict=True):
             for one in answered.lists:
-                if one.weight is not None or (one.k, one.n) not in ((6, 30), (3, 30), (6, 12)):
+                if one.weight is not None or one.norm is not None or (one.k, one.n) not in ((6, 30), (3, 30), (6, 12)):
                     continue
                 expansion, _, variant = one.method.rpartition("+")
                 request = SearchRequest(

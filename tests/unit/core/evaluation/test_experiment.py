@@ -26,6 +26,7 @@ def test_settings_vary_one_thing_at_a_time_and_come_once():
         *(Setting(method, k, 20) for method in ("top_k", "w1_mmr") for k in (2, 5)),
         *(Setting(method, 5, 10) for method in ("top_k", "w1_mmr")),
         *(Setting("w1_mmr", 5, 20, weight) for weight in (0.1, 0.9)),  # top_k blends nothing
+        *(Setting("w1_mmr", 5, 20, norm=norm) for norm in ("none", "minmax", "rank")),
     }
 
 
@@ -39,6 +40,17 @@ def test_a_smaller_pool_holds_the_best():
 def test_a_setting_passes_on_its_weight():
     assert choose(CASE, Setting("w1_mmr", 3, 6, 1.0)).indices.tolist() == [0, 1, 2]
     assert 3 in choose(CASE, Setting("w1_mmr", 3, 6, 0.0)).indices
+
+
+def test_a_setting_passes_on_its_scale_of_relevance():
+    # as given, 0.01 of difference is nothing; stretched it is everything
+    pool = CandidatePool([0.51, 0.5, 0.5], [6, 6, 0])
+    case = Case(pool, TargetDistribution.of_counts([1, 0, 0, 0, 0, 0, 1]))
+    assert choose(case, Setting("w1_mmr", 1, 3, 0.9, "minmax")).indices.tolist() == [0]
+    assert choose(case, Setting("w1_mmr", 2, 3, 0.5, "none")).indices.tolist() == [0, 2]
+    tight = Case(CandidatePool([0.51, 0.5], [6, 0]), TargetDistribution.of_counts([1, 0, 0, 0, 0, 0, 0]))
+    assert choose(tight, Setting("w1_mmr", 1, 2, 0.6, "none")).indices.tolist() == [1]
+    assert choose(tight, Setting("w1_mmr", 1, 2, 0.6, "minmax")).indices.tolist() == [0]
 
 
 def test_a_case_passes_on_its_query_and_its_seed():
