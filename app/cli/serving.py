@@ -25,6 +25,7 @@ from app.resources import store_of
 from app.security import check_exposure
 from app.server import GuardedProtocol
 from app.settings import Settings
+from warp_core import InvalidInputError
 
 WORKER_START_S = 60
 """How long a worker may be silent, above all when it starts and reads all documents, before another takes its place."""
@@ -87,8 +88,12 @@ def _metrics_folder(settings: Settings) -> Iterator[None]:
     if settings.workers == 1 or settings.metrics_dir:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="warp-metrics-") as folder:
-        Settings(metrics_dir=Path(folder)).export()
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="warp-metrics-")
+    except OSError as error:
+        raise InvalidInputError("metrics_dir", f"is needed, since no temporary folder can be made: {error}") from error
+    with folder:
+        Settings(metrics_dir=Path(folder.name)).export()
         yield
 
 
