@@ -45,6 +45,8 @@ from warp_core.policy import Expansion
 AUTO = "auto"
 MIN_GAIN = 0.5
 """With adaptive_k, a document has to lower W1 by this much (WARP, appendix C.3)."""
+LARGE_POOL = 256
+"""Candidates from which comparing them is done beside the event loop."""
 POOL_SIZE = 200
 """Documents that /search retrieves when the request does not say (the papers' N)."""
 
@@ -216,8 +218,9 @@ class _Run:
             seed=request.seed,
         )
         with watch.stage("rerank"):
-            # What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
-            if columns is None:
+            # What compares candidates takes long when they are many. Else it is done before a thread has started, and a
+            # thread that runs makes the event loop wait again and again.
+            if columns is None or len(core) < LARGE_POOL:
                 chosen = choose()
             else:
                 chosen = await asyncio.get_running_loop().run_in_executor(resources.threads, choose)
