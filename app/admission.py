@@ -1,8 +1,10 @@
 """How much is worked on at once: a bounded number of requests, a short queue for the next, a bounded sum of bodies.
 
-What comes beyond is refused at once, so that what is accepted is answered as quickly as ever, and memory stays flat.
-Requests whose bodies are still on their way have no turn yet, and are no load while their clients are slow. But when
-there are many and the event loop does not keep up, it is the service that they wait for: then no more are let in.
+What comes beyond is refused at once, so that what is accepted is answered as quickly as ever, and memory stays flat. A
+request that would wait too long, going by how fast turns end, is beyond it too.
+
+Those whose bodies are still on their way do not wait for a turn, and are no load while their clients are slow. But when
+the event loop does not keep up, it is the service that they wait for, and they count.
 """
 
 import asyncio
@@ -12,6 +14,11 @@ from time import monotonic
 
 from app.errors import OverloadedError
 
+PACE_WEIGHT = 0.05
+"""Of the last turn in the mean time between the ends of two."""
+LATE_S = 0.01
+"""An event loop that is this late does not keep up."""
+
 
 class Admission:
     """Turns for requests, in the order in which they came.
@@ -20,7 +27,7 @@ class Admission:
     ----------
     max_inflight : requests that are worked on at once.
     max_queued : requests that may wait for their turn.
-    max_wait_s : one that has waited longer when its turn comes is refused: whoever asked has better things to do.
+    max_wait_s : how long they may wait.
     max_bytes : what all bodies that were read and not yet answered may hold together.
     refused : is told of each that is refused.
     late_s : how long what arrives now has waited for the event loop, in seconds.
@@ -37,24 +44,30 @@ class Admission:
     ) -> None:
         self._refused = refused
         self._late_s = late_s
-        self._free = max_inflight
-        self._many = max_inflight + max_queued
+        self._free = self._max_inflight = max_inflight
+        self._announced = 0
         self._present = 0
+        self._pace_s = 0.0
+        self._last_end_s = 0.0
         self._max_queued = max_queued
         self._max_wait_s = max_wait_s
         self._max_bytes = max_bytes
         self._bytes = 0
         self._queue: deque[tuple[asyncio.Future[None], float]] = deque()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether another request should not even be read."""
-        crowded = self._present >= self._many and self._late_s() > self._max_wait_s / 2
-        return crowded or self._queue_is_full
+    def announce(self) -> bool:
+        """A request's head has come: whether there is room for it. Until it arrives it counts among the others that
+        were announced in the same round of the event loop.
+        """
+        if self._would_wait_too_long(self._announced):
+            return False
+        if not self._announced:
+            asyncio.get_running_loop().call_soon(self._all_have_arrived)
+        self._announced += 1
+        return True
 
-    @property
-    def _queue_is_full(self) -> bool:
-        return not self._free and len(self._queue) >= self._max_queued
+    def _all_have_arrived(self) -> None:
+        self._announced = 0
 
     def arrive(self) -> None:
         """A request is there, its body not yet read; `depart` tells that it is gone again.
@@ -63,9 +76,15 @@ class Admission:
         ------
         OverloadedError : there is no room.
         """
-        if self.is_full:
+        if self._would_wait_too_long(0):
             raise self._refusal("too many requests are there already")
         self._present += 1
+
+    def _would_wait_too_long(self, announced: int) -> bool:
+        before = len(self._queue) + announced - self._free
+        if self._late_s() > LATE_S:
+            before = self._present + announced - self._max_inflight
+        return before >= self._max_queued or before * self._pace_s > self._max_wait_s
 
     def depart(self) -> None:
         """A request that had arrived is gone."""
@@ -99,8 +118,6 @@ class Admission:
         ------
         OverloadedError : too many wait already, or it took too long.
         """
-        if self._queue_is_full:
-            raise self._refusal("too many requests are waiting already")
         if self._free:
             self._free -= 1
             try:
@@ -111,6 +128,8 @@ class Admission:
                 self.leave()
                 raise
             return
+        if len(self._queue) >= self._max_queued:
+            raise self._refusal("too many requests are waiting already")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((turn, monotonic()))
         try:
@@ -124,11 +143,15 @@ class Admission:
 
     def leave(self) -> None:
         """Give the turn on, to the first who still waits and has not waited too long."""
+        now = monotonic()
+        if not self._free:  # busy all the time since the last one ended
+            self._pace_s += PACE_WEIGHT * (now - self._last_end_s - self._pace_s)
+        self._last_end_s = now
         while self._queue:
             turn, since = self._queue.popleft()
             if turn.done():
                 continue  # whoever waited is about to leave the queue
-            if monotonic() - since <= self._max_wait_s:
+            if now - since <= self._max_wait_s:
                 turn.set_result(None)
                 return
             turn.set_exception(self._refusal("the requests before this one took too long"))

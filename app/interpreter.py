@@ -4,7 +4,8 @@ The garbage collector does not walk what lives as long as the process. What was 
 hundreds of thousands of objects, and a full collection looks at each: 40 ms in which nobody is answered. Requests leave
 almost no cycles behind; their memory is freed when they end.
 
-A thread gives way after a millisecond, not five: what is worked on beside the event loop must not hold it up.
+A thread gives way after a fifth of a millisecond, not five: the event loop needs its turn for everything that it does,
+and what is worked on beside it must not hold it up each time.
 """
 
 import gc
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 
 THRESHOLDS = (20_000, 50, 100)
 """A request makes a few hundred objects that outlive a moment, so the youngest are looked at every hundred or so."""
-SWITCH_INTERVAL_S = 0.001
+SWITCH_INTERVAL_S = 0.0002
 
 
 @contextmanager

@@ -47,6 +47,8 @@ from warp_core.policy import Expansion
 AUTO = "auto"
 MIN_GAIN = 0.5
 """With adaptive_k, a document has to lower W1 by this much (WARP, appendix C.3)."""
+LARGE_POOL = 256
+"""Candidates from which comparing them is done beside the event loop."""
 POOL_SIZE = 200
 """Documents that /search retrieves when the request does not say (the papers' N)."""
 
@@ -183,7 +185,7 @@ class _Run:
         variant, why = self._variant(attainable_em(widened.matched, request.k))
         columns = await self._columns(widened, variant)
         core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
-        chosen = await self._chosen(core, target, variant, at_once=columns is None)
+        chosen = await self._chosen(core, target, variant, at_once=columns is None or len(core) < LARGE_POOL)
         outcome = Outcome(
             entity=self.entity,
             entity_source=self.asked.source,
@@ -206,7 +208,8 @@ class _Run:
     async def _chosen(self, pool: CandidatePool, target: TargetDistribution, variant: str, at_once: bool) -> Selection:
         """What the selector picks.
 
-        What compares texts takes long with many candidates; what counts opinions is done before a thread starts.
+        What compares candidates takes long when they are many. Else it is done before a thread has started, and a
+        thread that runs makes the event loop wait again and again.
         """
         request = self.request
         choose = partial(
@@ -226,8 +229,10 @@ class _Run:
             seed=request.seed,
         )
         with self.watch.stage("rerank"):
-            threads = self.resources.threads
-            chosen = choose() if at_once else await asyncio.get_running_loop().run_in_executor(threads, choose)
+            if at_once:
+                chosen = choose()
+            else:
+                chosen = await asyncio.get_running_loop().run_in_executor(self.resources.threads, choose)
         if request.relevance_weight is not None and SELECTORS[variant].relevance_weight is None:
             self.warnings.append(f"{variant} has no relevance weight; the one given changed nothing")
         if len(chosen) < request.k:

@@ -82,7 +82,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         refusal = self._guard.refusals.get(self.url)
-        self.app = refusal if refusal and self._guard.admission.is_full else self._app
+        self.app = refusal if refusal and not self._guard.admission.announce() else self._app
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

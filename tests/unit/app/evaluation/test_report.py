@@ -49,7 +49,8 @@ def test_every_table_has_a_cell_a_column_and_a_name_of_its_own(everything: Findi
         assert len({column.name for column in table.columns}) == len(table.columns), table.name
     expected = {
         "norms", "main", "by_k", "density", "significance", "bootstrap", "entities", "entities_all", "kinds", "metric",
-        "w2", "entity_filter", "convergence", "weights", "pool_size", "wrong_targets", "wrong_labels", "noise", "estimation",
+        "w2", "entity_filter", "convergence", "weights", "pool_size", "wrong_targets", "wrong_labels", "noise",
+        "estimation",
         "cold_start", "label_agreement", "labels_compared", "main_text", "independent", "spread", "details", "groups",
     }  # fmt: skip
     assert {table.name for table in found} == expected
