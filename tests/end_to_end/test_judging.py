@@ -280,7 +280,7 @@ def test_tokens_and_costs_are_those_that_the_endpoint_told(server: JudgeServer, 
     findings = found(plan(server, "fair"), tmp_path)
     answers, judgements = used(findings, Replies(tmp_path / "replies.jsonl"), {"fair": Price(2, 8)})
     assert (answers.calls, answers.completion_tokens, answers.cost) == (2 * N, 2 * N * 50, None)
-    told = sum(len(content) // 4 for content in server.asked if b"expert evaluator" in content)
+    told = sum(len(content) // 4 for content in server.asked if b"as an expert would" in content)
     assert (judgements.prompt_tokens, judgements.without_usage) == (told, 0)
     assert judgements.cost == pytest.approx((told * 2 + 2 * N * 50 * 8) / 1e6, abs=1e-6)
 
