@@ -81,7 +81,10 @@ def measure(directory: Path, n: int, matrix_mib: float) -> None:
         while time.monotonic() < begin + SETTLE_S:
             before = found
             time.sleep(5)
-            found = [sizes(pid) for pid in workers_of(service.pid, n)]
+            try:
+                found = [sizes(pid) for pid in workers_of(service.pid, n)]
+            except OSError:  # one has ended, and another is started in its place
+                continue
             saved = (directory / "index" / "current").exists()  # until then it is at work on a snapshot
             whole = len(found) == n and min(r for r, _ in found) > matrix_mib
             if saved and whole and before and abs(sum(p for _, p in found) - sum(p for _, p in before)) < 2:
