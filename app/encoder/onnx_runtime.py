@@ -43,10 +43,10 @@ def load(source: str, threads: int) -> tuple[Model, Prompts]:
     ValueError : a file is missing or broken, or the model has a part that is not supported.
     """
     folder = Path(source)
-    session = _session(folder, threads)
+    graph = _graph(folder, threads)
     tokenizer = _tokenizer(folder)
     pooling = _pooling(folder)
-    inputs = [given.name for given in session.get_inputs()]
+    inputs = [given.name for given in graph.get_inputs()]
     columns = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
     if unknown := set(inputs) - columns.keys():
         raise ValueError(f"the model asks for {', '.join(sorted(unknown))}, which a text does not give")
@@ -57,7 +57,7 @@ def load(source: str, threads: int) -> tuple[Model, Prompts]:
         # One at a time: the tokenizer's own batches take all cores.
         encoded = [tokenizer.encode(text[:limit]) for text in texts]
         feed = {name: _padded(encoded, columns[name], pad if name == "input_ids" else 0) for name in inputs}
-        found: NDArray[np.float32] = session.run(None, feed)[0]
+        found: NDArray[np.float32] = graph.run(None, feed)[0]
         if found.ndim == 2:  # the export has pooled already
             return found
         return pooling(found, _padded(encoded, "attention_mask", 0))
@@ -65,7 +65,7 @@ def load(source: str, threads: int) -> tuple[Model, Prompts]:
     return encode, Prompts.among(_read(folder / "config_sentence_transformers.json").get("prompts") or {})
 
 
-def _session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
+def _graph(folder: Path, threads: int) -> onnxruntime.InferenceSession:
     file = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if file is None:
         raise ValueError(f"there is no model.onnx in {folder}")

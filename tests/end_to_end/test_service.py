@@ -113,7 +113,7 @@ def test_a_wrong_call_ends_with_2_and_one_line_that_names_it(
 
 def test_every_command_has_help_with_an_example() -> None:
     for command in COMMANDS:
-        shown = CliRunner().invoke(app, [command.__name__, "--help"])
+        shown = CliRunner().invoke(app, [command.__name__.replace("_", "-"), "--help"])
         assert shown.exit_code == 0
         assert "Example:" in shown.stdout
 
