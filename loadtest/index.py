@@ -32,10 +32,13 @@ from app.resources import open_resources
 from app.schemas import CandidateInput, OpinionInput, RerankRequest, TargetInput
 from app.settings import Settings
 from app.store.base import IndexEntry, Vector
-from warp_core import SENTIMENT_INTENSITY
+from warp_core import SENTIMENT_INTENSITY, Policy, TargetDistribution
 
 DIMENSION, MEMBERS, K, POOL = 384, 1000, 20, 200
 BINS = [0.3, 0.05, 0.05, 0.1, 0.1, 0.1, 0.3]
+POLICY, EVEN = Policy(), TargetDistribution.of_counts([1] * 7)
+SHORT = [0, 9, 9, 0, 9, 9, 0]
+"""Documents of a pool in each bin, of which an even target misses three."""
 NOISE = 0.8
 QUERIES = 50
 SAME_RECALL = 0.005
@@ -111,7 +114,7 @@ def expansion(index: LocalCollection, queries: Vector, runner: asyncio.Runner) -
 
     def source() -> FromIndex:
         entity = next(entities)
-        return FromIndex(index, entity, SENTIMENT_INTENSITY, poles, {f"d{i}" for i in range(POOL)})
+        return FromIndex(index, entity, SENTIMENT_INTENSITY, poles, None, {f"d{i}" for i in range(POOL)})
 
     def bare() -> object:
         rows = index.segment.members(next(entities))[0]
@@ -119,8 +122,8 @@ def expansion(index: LocalCollection, queries: Vector, runner: asyncio.Runner) -
 
     gathered = median_us(bare)
     for name, run in (
-        ("entity-gated expansion", lambda: entity_gated(source(), SENTIMENT_INTENSITY, K)),
-        ("adaptive expansion, 3 bins short", lambda: adaptive(source(), [0, 3, 6], K)),
+        ("entity-gated expansion", lambda: entity_gated(source(), SENTIMENT_INTENSITY, K, POLICY)),
+        ("adaptive expansion, 3 bins short", lambda: adaptive(source(), SHORT, EVEN, K, POLICY)),
     ):
         row(name, waited(runner, run), "gather and multiply", gathered)
 

@@ -231,7 +231,7 @@ def damage_all(service: Service, hammer: Hammer) -> int:
         for cut in (True, False):
             paths = sorted((service.directory / "index").glob(pattern))
             for path in paths[:1]:
-                content = bytearray(path.read_bytes())
+                content = bytearray(path.read_bytes() or b"\0")
                 content[len(content) // 2] ^= 1
                 path.write_bytes(content[:-1] if cut else content)
                 lines = service.log.read_text().count("cannot be used")

@@ -13,7 +13,7 @@ CORE_MAY_IMPORT = sys.stdlib_module_names | {"numpy", "scipy", "warp_core"}
 WEB_FILES = ("app/routes/", "app/main.py", "app/errors.py")
 MAY_IMPORT = {
     "fastapi": (*WEB_FILES, "app/openapi.py"),
-    "starlette": (*WEB_FILES, "app/middleware.py", "app/openapi.py", "app/security.py"),
+    "starlette": (*WEB_FILES, "app/middleware.py", "app/openapi.py", "app/security.py", "app/server.py"),
 }
 ENVIRONMENT_READERS = ("app/settings.py",)
 

@@ -263,6 +263,7 @@ async def test_a_replica_may_be_read_and_is_not_written_to(started: Starts) -> N
         assert "read only replica" in await refusal(open_store(replica.url))  # nobody has made the store yet
         store = open_store(master.url)
         await store.apply("c", [put("d", {"room": 1})])
+        opened.set("behind", "it")  # WAIT speaks of what its own connection has written
         assert opened.wait(1, 10_000) == 1
     copy = open_store(replica.url)
     assert [record.id async for record in copy.records("c")] == ["d"]

@@ -21,11 +21,11 @@ LONG = json.dumps(
         "variant": "lexrank",
         "candidates": [
             {"id": f"c{i}", "score": 1.0, "embedding": [i, 1.0], "opinions": [{"entity": "tea", "si": 30}]}
-            for i in range(1000)
+            for i in range(2000)
         ],
     }
 ).encode()
-"""Compares a thousand candidates with each other."""
+"""Compares two thousand candidates with each other."""
 SHORT = json.dumps({"entity": "tea", "candidates": [{"id": "a", "score": 1.0}]}).encode()
 
 
