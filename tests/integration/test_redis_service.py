@@ -128,6 +128,7 @@ def test_a_replica_as_the_store_answers_questions_and_takes_no_documents(
 ) -> None:
     before = asked(client)
     with running_redis(tmp_path / "replica", "--replicaof", "127.0.0.1", str(server.port)) as replica:
+        link.set("behind", "it")  # WAIT speaks of what its own connection wrote
         assert link.wait(1, 10_000) == 1
         with service(replica.url) as reading:
             assert asked(reading) == before
@@ -153,6 +154,7 @@ def test_what_no_replica_confirms_is_not_answered_for(server: RedisServer, link:
         assert time.monotonic() - begin < 10
         assert (refused.status_code, "created" in refused.json()) == (503, False)
         with running_redis(tmp_path / "replica", "--replicaof", "127.0.0.1", str(server.port)) as replica:
+            link.set("behind", "it")  # WAIT speaks of what its own connection wrote
             assert link.wait(1, 10_000) == 1
             report = client.post("/ingest", json={"documents": DOCUMENTS}).json()
             assert (report["created"] + report["unchanged"], report["ack"]) == (4, "replica")
