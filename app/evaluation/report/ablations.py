@@ -205,7 +205,7 @@ def _pool_size(o: Outcomes) -> Section:
         Column("W1"),
         Column("matched W1"),
         Column("EM", "share"),
-        Column("selected", "number"),
+        Column("selected"),
     )
     plot = Lines("pool_size", f"W1 by pool size, k = {o.k}", "N", "W1", series)
     return Section("Pool size", (), [Table("pool_size", f"k = {o.k}", columns, rows)], [plot])

@@ -68,7 +68,7 @@ MAIN_COLUMNS = (
     Column("W1"),
     Column("matched W1"),
     Column("EM", "share"),
-    Column("selected", "number"),
+    Column("selected"),
     Column("reduction", "reduction"),
     Column("paired reduction", "reduction"),
     Column("p", "p"),

@@ -10,7 +10,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 h1 { font-size: 1.6rem; }
 h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid #d5d9de; padding-top: 1rem; }
 nav { columns: 3 16rem; font-size: .9rem; } nav a { display: block; }
-.wide { overflow-x: auto; max-height: 34rem; overflow-y: auto; margin: .7rem 0; }
+.wide { overflow-x: auto; max-height: 56rem; overflow-y: auto; margin: .7rem 0; }
 table { border-collapse: collapse; font-size: .82rem; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 th { text-align: right; vertical-align: bottom; position: sticky; top: 0; background: #f3f5f7; }

@@ -94,7 +94,8 @@ def shown(cell: Cell, kind: Kind) -> str:
         return "–"
     match kind:
         case "share" | "reduction":
-            return f"{cell:+.1%}" if kind == "reduction" else f"{cell:.1%}"
+            rounded = round(cell, 3) + 0.0  # no minus sign before a zero
+            return f"{rounded:+.1%}" if kind == "reduction" else f"{rounded:.1%}"
         case "p":
             return "<0.0001" if cell < 0.0001 else f"{cell:.4f}"
         case "number" | "milliseconds":

@@ -65,6 +65,7 @@ def _facts(findings: Findings) -> dict[str, str]:
         "N": ", ".join(map(str, sorted(plan.sizes))),
         "methods": f"{len(methods)}: {', '.join(methods)}",
         "seed": str(plan.seed),
+        "latency": "in latency.html and tables/latency.csv, since no two runs take the same time",
     }
 
 

@@ -50,8 +50,8 @@ def test_every_table_has_a_cell_a_column_and_a_name_of_its_own(everything: Findi
     expected = {
         "norms", "main", "by_k", "density", "significance", "bootstrap", "entities", "entities_all", "kinds", "metric",
         "w2", "entity_filter", "convergence", "weights", "pool_size", "wrong_targets", "wrong_labels", "noise",
-        "estimation",
-        "cold_start", "label_agreement", "labels_compared", "main_text", "independent", "spread", "details", "groups",
+        "estimation", "cold_start", "label_agreement", "labels_compared", "main_text", "independent",
+        "spread", "details", "groups",
     }  # fmt: skip
     assert {table.name for table in found} == expected
 
@@ -181,6 +181,7 @@ def test_csv_json_and_html_agree_and_names_are_shown_as_text(everything: Finding
         (0.12345, "share", "12.3%"),
         (0.5, "reduction", "+50.0%"),
         (-0.031, "reduction", "-3.1%"),
+        (-0.0001, "reduction", "+0.0%"),
         (0.00001, "p", "<0.0001"),
         (0.0312, "p", "0.0312"),
         (2.345, "w1", "2.35"),
