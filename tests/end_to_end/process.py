@@ -23,7 +23,7 @@ def running_service(data_dir: Path, *options: str, **environment: str) -> Iterat
         yield service
     finally:
         service.process.terminate()  # not kill: it would leave worker processes behind
-        service.process.wait(timeout=20)
+        service.process.wait(timeout=90)  # a supervisor waits for a worker that is just starting
         service.client.close()
 
 
