@@ -121,7 +121,9 @@ class Keeper:
     def _sealed(self, views: dict[str, View], to_seal: list[str]) -> Sealed:
         """New segments in memory, where none can be written."""
         return {
-            name: LocalCollection(merged(views[name].parts(), self._approximate_from, self._checkpoint))
+            name: LocalCollection(
+                merged(views[name].parts(), self._approximate_from, self._checkpoint), views[name].excluded
+            )
             for name in to_seal
         }
 

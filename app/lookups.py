@@ -1,8 +1,8 @@
 """What a re-ranking reads: from what this process knows of the store, and from the store itself where it must.
 
-The index is at most one poll behind what other processes write, and never behind what this one has written. What it has
-of a document is not read again, and counts are read again only when they are as old as that. So a re-ranking whose
-candidates are labelled, by the request or by the index, costs the store nothing.
+The index is at most one poll behind what other processes write, and never behind what this one has written. So labels
+are the index's, and counts are read again only when they are as old as that: a re-ranking costs the store nothing. Only
+while the index is further behind is the store asked for documents that the index does not know.
 """
 
 import asyncio
@@ -25,7 +25,11 @@ REMEMBERED_SETTINGS = 1000
 REMEMBERED_TARGETS = 10_000
 """How many of each are kept for the time when the store cannot be reached."""
 REMEMBERED_COUNTS = 10_000
+BEHIND = 3
+"""An index that was not found in step for so many times as long as it should take is behind."""
 RETRY_S = 0.5
+
+_EXCLUDED = Labels(None, None, excluded=True)
 
 
 class Found(NamedTuple):
@@ -119,7 +123,7 @@ class Lookups:
                     return Found(found, entity, None)
         except StoreUnavailableError as error:
             external = self._targets.get((collection, entity or ""))
-            last = _last_known(index, known, entity, [*ids, *labelled], len(facets), external)
+            last = _last_known(index, known, entity, _labels(index, entity, ids, labelled), len(facets), external)
             return Found(last, entity, error.detail)
 
     async def _found(
@@ -132,9 +136,8 @@ class Lookups:
         labelled: Sequence[str],
     ) -> Lookup:
         self._check()
-        labels = _labels(index, entity, ids) if ids else {}
-        missing = [name for name in ids if name not in labels]
-        missing += [name for name, bins in zip(labelled, map(index.bins, labelled), strict=True) if bins is None]
+        labels = _labels(index, entity, ids, labelled)
+        missing = [name for name in (*ids, *labelled) if name not in labels] if self._behind() else ()
         counted = None if missing else self._counts.get((collection, entity, *facets))
         if counted is not None and monotonic() - counted.at <= self._staleness_s:
             return replace(counted.lookup, labels=labels)
@@ -168,6 +171,9 @@ class Lookups:
         except StoreUnavailableError as error:
             return {}, error.detail
 
+    def _behind(self) -> bool:
+        return self._follower.lag.seconds > BEHIND * self._staleness_s
+
     def _check(self) -> None:
         if not self._follower.caught_up:
             raise StoreUnavailableError("the store cannot be reached")
@@ -195,33 +201,25 @@ class Lookups:
         return answer
 
 
-def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:
-    """Labels of the documents that the index knows to hold an opinion on the entity; of others it does not know all."""
-    if entity is None:
-        return {}
-    return {
-        name: Labels(bins[entity], None, excluded=False)
-        for name in ids
-        if (bins := index.bins(name)) is not None and entity in bins
-    }
+def _labels(
+    index: CollectionIndex, entity: str | None, ids: Sequence[str], labelled: Sequence[str]
+) -> dict[str, Labels]:
+    """What the index knows of the documents; of those that are labelled, which are excluded."""
+    hidden = dict.fromkeys(index.excluded(labelled), _EXCLUDED)
+    return {**index.labels(entity, ids), **hidden} if ids else hidden
 
 
 def _last_known(
     index: CollectionIndex,
     settings: CollectionSettings | None,
     entity: str | None,
-    ids: Sequence[str],
+    labels: Mapping[str, Labels],
     facets: int,
     external: ExternalTarget | None,
 ) -> Lookup:
     """Of days and groups nothing is known here: each facet has the counts of all opinions, which gives their shares."""
     fixed = settings or CollectionSettings()
     n_bins = len(fixed.positions)
-    labels = {
-        name: Labels(bins.get(entity) if entity is not None else None, None, excluded=False)
-        for name in ids
-        if (bins := index.bins(name)) is not None
-    }
     own = index.counts(entity, n_bins) if entity is not None else [0] * n_bins
     domain = index.counts(None, n_bins)
     return Lookup(fixed, settings is not None, None, labels, [own] * facets, [domain] * facets, external)

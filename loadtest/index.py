@@ -185,7 +185,7 @@ def replacing(index: LocalCollection) -> None:
     vector = np.array(index.segment.matrix[0])
 
     def replace() -> None:
-        index.put(IndexEntry("c", f"d{next(following)}", True, False, {"e0": 3}, vector))
+        index.put(IndexEntry("c", f"d{next(following)}", True, False, {"e0": 3}, None, vector))
 
     times = []
     for _ in range(max(1000, n // 100)):

@@ -22,9 +22,10 @@ def entry(
     collection: str = "c",
     present: bool = True,
     excluded: bool = False,
+    document_bin: int | None = None,
 ) -> IndexEntry:
     """A document as a store tells it."""
-    return IndexEntry(collection, name, present, excluded, bins or {}, vector)
+    return IndexEntry(collection, name, present, excluded, bins or {}, document_bin, vector)
 
 
 def index_of(entries: Iterable[IndexEntry]) -> LocalCollection:
@@ -37,7 +38,8 @@ def index_of(entries: Iterable[IndexEntry]) -> LocalCollection:
 
 def sealed(index: LocalCollection, approximate_from: int = EVERYTHING) -> LocalCollection:
     """The same documents over a new segment."""
-    return LocalCollection(merged(index.view().parts(), approximate_from, lambda: None))
+    view = index.view()
+    return LocalCollection(merged(view.parts(), approximate_from, lambda: None), view.excluded)
 
 
 def search(index: LocalCollection, query: Vector, k: int) -> list[Hit]:

@@ -1,10 +1,10 @@
 """The index's seam: what the use cases ask of one collection."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from app.store.base import Vector
+from app.store.base import Labels, Vector
 
 MAX_RESULTS = 2000
 """No search gives more than this, whatever is asked for."""
@@ -31,13 +31,16 @@ class Held:
 
 
 class CollectionIndex(Protocol):
-    """The documents of one collection that are neither deleted nor excluded.
+    """The documents of one collection that are neither deleted nor excluded; of the excluded ones just the names.
 
     What is asynchronous raises `IndexUnavailableError` where another engine is asked, and does not answer.
     """
 
-    def bins(self, document_id: str) -> Mapping[str, int] | None:
-        """Bin by entity of a document; None when it is not here."""
+    def labels(self, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:
+        """What those of the documents that there are, excluded ones included, say on an entity."""
+
+    def excluded(self, ids: Sequence[str]) -> Collection[str]:
+        """Those of the documents that are excluded."""
 
     def counts(self, entity: str | None, n_bins: int) -> list[int]:
         """Documents in each bin of an entity, or of all entities together."""

@@ -3,8 +3,9 @@
 import asyncio
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from app.index.fresh import Fresh
 from app.index.merging import Part
 from app.index.products import Rows, Scores, inner_products
 from app.index.segment import EMPTY, Hashes, Numbers, Segment, segment_of
-from app.store.base import IndexEntry, Vector
+from app.store.base import IndexEntry, Labels, Vector
 
 SEAL_ROWS = 1000
 SEAL_SHARE = 0.01
@@ -44,6 +45,8 @@ class View:
     fresh_died: Numbers
     ids: list[str]
     opinions: list[Mapping[str, int]]
+    document_bins: list[int]
+    excluded: frozenset[str]
 
     @property
     def dimension(self) -> int:
@@ -52,7 +55,8 @@ class View:
 
     def parts(self) -> list[Part]:
         """The living documents as parts of segments."""
-        fresh = segment_of(self.ids[: self.size], self.opinions[: self.size], self.matrix, self.hashes[: self.size])
+        n = self.size
+        fresh = segment_of(self.ids[:n], self.opinions[:n], self.document_bins[:n], self.matrix, self.hashes[:n])
         living = self.living(np.arange(len(self.segment) + self.size))
         old = np.searchsorted(living, len(self.segment))
         return [Part(self.segment, living[:old]), Part(fresh, living[old:] - len(self.segment))]
@@ -60,12 +64,20 @@ class View:
     def changes(self, collection: str) -> Iterator[IndexEntry]:
         """What leads from the segment to this view, one entry a document that is another by now."""
         for name in self.segment.ids(np.flatnonzero((self.died > 0) & (self.died <= self.deaths))):
-            yield IndexEntry(collection, name, False, False, {}, None)
+            yield IndexEntry(collection, name, False, False, {}, None, None)
         for row in (
             self.living(np.arange(len(self.segment), len(self.segment) + self.size)) - len(self.segment)
         ).tolist():
             vector = self.matrix[row] if self.matrix.shape[1] else None
-            yield IndexEntry(collection, self.ids[row], True, False, self.opinions[row], vector)
+            general = self.document_bins[row]
+            yield IndexEntry(
+                collection, self.ids[row], True, False, self.opinions[row], None if general < 0 else general, vector
+            )
+
+    def hidden(self, collection: str) -> Iterator[IndexEntry]:
+        """The excluded documents, of which a segment knows nothing."""
+        for name in self.excluded:
+            yield IndexEntry(collection, name, True, True, {}, None, None)
 
     def search(self, query: Vector, k: int) -> list[Hit]:
         """See `CollectionIndex.search`."""
@@ -149,8 +161,10 @@ class View:
 class LocalCollection:
     """`CollectionIndex` over a segment. One thread writes, and asks; what takes long it hands to another."""
 
-    def __init__(self, segment: Segment = EMPTY) -> None:
+    def __init__(self, segment: Segment = EMPTY, excluded: Iterable[str] = ()) -> None:
         self.segment = segment
+        self._excluded = set(excluded)
+        self._excluded_now: frozenset[str] | None = None  # the same for views, made when asked for
         self._fresh = Fresh(segment.matrix.shape[1], reserve=int(2 * SEAL_SHARE * len(segment)))
         self._died: Numbers = np.zeros(len(segment), np.int32)
         self._deaths = 0
@@ -170,13 +184,20 @@ class LocalCollection:
     def put(self, entry: IndexEntry) -> None:
         """Take over a document's present state; what was known of it before is forgotten."""
         self._remove(entry.id)
-        if not entry.present or entry.excluded:
+        if not entry.present:
             return
-        self._fresh.append(entry.id, entry.bins, entry.vector)
+        if entry.excluded:
+            self._excluded.add(entry.id)
+            self._excluded_now = None
+            return
+        self._fresh.append(entry.id, entry.bins, -1 if entry.document_bin is None else entry.document_bin, entry.vector)
         self._documents += 1
         self._count(entry.bins, 1)
 
     def _remove(self, document_id: str) -> None:
+        if document_id in self._excluded:
+            self._excluded.remove(document_id)
+            self._excluded_now = None
         bins = self._fresh.remove(document_id, self._deaths + 1)
         if bins is None:
             row = self.segment.find(document_id)
@@ -213,6 +234,8 @@ class LocalCollection:
     def view(self) -> View:
         """The collection as it is now."""
         fresh = self._fresh
+        if self._excluded_now is None:
+            self._excluded_now = frozenset(self._excluded)
         return View(
             self.segment,
             self._died,
@@ -223,14 +246,24 @@ class LocalCollection:
             fresh.died,
             fresh.ids,
             fresh.opinions,
+            fresh.document_bins,
+            self._excluded_now,
         )
 
-    def bins(self, document_id: str) -> Mapping[str, int] | None:
-        row = self._fresh.live.get(document_id)
-        if row is not None:
-            return self._fresh.opinions[row]
-        row = self._living_row(document_id)
-        return None if row < 0 else self.segment.bins(row)
+    def labels(self, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:
+        fresh, segment = self._fresh, self.segment
+        fresh_rows, old, old_rows = self._rows_of(ids)
+        found = {
+            name: _labels(fresh.opinions[row].get(entity, -1) if entity else -1, fresh.document_bins[row])
+            for name, row in fresh_rows
+        }
+        own, general = segment.bins_on(entity, old_rows), segment.document_bins[old_rows]
+        found.update(zip(old, map(_labels, own.tolist(), general.tolist()), strict=True))
+        found.update(dict.fromkeys(self.excluded(ids), _EXCLUDED))
+        return found
+
+    def excluded(self, ids: Sequence[str]) -> Collection[str]:
+        return self._excluded.intersection(ids) if self._excluded else ()
 
     def counts(self, entity: str | None, n_bins: int) -> list[int]:
         if entity is None:
@@ -273,20 +306,31 @@ class LocalCollection:
         return await asyncio.to_thread(view.held, rows, bins, wanted, limit, without)
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        found = {}
-        for name in ids:
-            row = self._fresh.live.get(name)
-            if row is not None:
-                vector = self._fresh.matrix[row]
-            elif (row := self._living_row(name)) >= 0:
-                vector = self.segment.matrix[row]
-            else:
-                continue
-            if len(vector):
-                found[name] = vector
-        return found
+        fresh_rows, old, old_rows = self._rows_of(ids)
+        found = {name: self._fresh.matrix[row] for name, row in fresh_rows}
+        found.update(zip(old, self.segment.matrix[old_rows], strict=True))
+        return {name: vector for name, vector in found.items() if len(vector)}
 
-    def _living_row(self, document_id: str) -> int:
-        """The segment's row of a document; -1 when it is not there or dead."""
-        row = self.segment.find(document_id)
-        return -1 if row < 0 or self._died[row] else row
+    def _rows_of(self, ids: Sequence[str]) -> tuple[list[tuple[str, int]], list[str], Rows]:
+        """Where documents are: fresh ones with their rows, and those of the segment, their rows apart."""
+        live = self._fresh.live
+        fresh, others = [], []
+        for name in ids:
+            row = live.get(name)
+            if row is None:
+                others.append(name)
+            else:
+                fresh.append((name, row))
+        rows = self.segment.rows_of(others)
+        here = np.flatnonzero(rows >= 0)
+        here = here[self._died[rows[here]] == 0]
+        return fresh, [others[i] for i in here.tolist()], rows[here]
+
+
+_EXCLUDED = Labels(None, None, excluded=True)
+
+
+@lru_cache(maxsize=1024)
+def _labels(entity_bin: int, document_bin: int) -> Labels:
+    """One record for all documents that say the same; -1 is no opinion."""
+    return Labels(None if entity_bin < 0 else entity_bin, None if document_bin < 0 else document_bin, excluded=False)

@@ -31,6 +31,7 @@ class Fresh:
         """Which death of the collection a row's was; 0 while it lives."""
         self.ids: list[str] = []
         self.opinions: list[Mapping[str, int]] = []
+        self.document_bins: list[int] = []
         self.live: dict[str, int] = {}
         """The present row of each document."""
         self.members: dict[str, dict[int, int]] = {}
@@ -39,8 +40,8 @@ class Fresh:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def append(self, document_id: str, bins: Mapping[str, int], vector: Vector | None) -> None:
-        """Add a document that is not alive here."""
+    def append(self, document_id: str, bins: Mapping[str, int], document_bin: int, vector: Vector | None) -> None:
+        """Add a document that is not alive here; `document_bin` as in `Segment.document_bins`."""
         row = len(self.ids)
         if row == len(self.hashes):
             self._grow(2 * row)
@@ -51,6 +52,7 @@ class Fresh:
         self.hashes[row] = hash_of(document_id.encode())
         self.ids.append(document_id)
         self.opinions.append(bins)
+        self.document_bins.append(document_bin)
         self.live[document_id] = row
         for entity, b in bins.items():
             self.members.setdefault(entity, {})[row] = b

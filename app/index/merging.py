@@ -53,8 +53,10 @@ class Merger:
         """The segment whose vectors are `matrix`: what `blocks` gives, or an empty one to be replaced."""
         ids = joined([gathered(part.segment.id_bytes, part.segment.id_ends, part.rows) for part in self._parts])
         hashes = np.concatenate([part.segment.hashes[part.rows] for part in self._parts])[self._order]
+        general = np.concatenate([part.segment.document_bins[part.rows] for part in self._parts])[self._order]
         names, entities, bins, ends = self._opinions()
-        return assembled(matrix, gathered(*ids, self._order), hashes, names, (entities, bins, ends), self._lists)
+        opinions = entities, bins, ends
+        return assembled(matrix, gathered(*ids, self._order), hashes, names, opinions, general, self._lists)
 
     def blocks(self) -> Iterator[Vector]:
         """The vectors in order, some rows at a time."""

@@ -8,7 +8,7 @@ opinion, is passed over: whoever writes to both may be late in one of them, and 
 """
 
 import re
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
@@ -21,7 +21,7 @@ from app.errors import IndexUnavailableError
 from app.index.base import MAX_RESULTS, Held, Hit, Wanted
 from app.index.collection import LocalCollection
 from app.index.local import LocalIndex
-from app.store.base import Vector
+from app.store.base import Labels, Vector
 from warp_core import InvalidInputError
 
 Answer = TypeVar("Answer")
@@ -73,8 +73,11 @@ class QdrantCollection:
         self._documents = documents
         self._dimensions = dimensions
 
-    def bins(self, document_id: str) -> Mapping[str, int] | None:
-        return self._documents.bins(document_id)
+    def labels(self, entity: str | None, ids: Sequence[str]) -> dict[str, Labels]:
+        return self._documents.labels(entity, ids)
+
+    def excluded(self, ids: Sequence[str]) -> Collection[str]:
+        return self._documents.excluded(ids)
 
     def counts(self, entity: str | None, n_bins: int) -> list[int]:
         return self._documents.counts(entity, n_bins)
@@ -92,7 +95,8 @@ class QdrantCollection:
         limit = k
         while True:
             (points,) = await self._nearest([(query, None)], limit, exact=False)
-            hits = [hit for hit in points if self._documents.bins(hit[0]) is not None]
+            known = self._living(None, [name for name, _ in points])
+            hits = [hit for hit in points if hit[0] in known]
             if len(hits) >= k or len(points) < limit or limit >= MOST_POINTS:
                 return hits[:k]
             limit *= 2
@@ -110,14 +114,15 @@ class QdrantCollection:
             )
         held = Held([], [], [])
         for one, points in zip(wanted, found, strict=True):
-            known = [hit for hit in points if hit[0] not in without and self._holds(hit[0], entity, one.bin)][:limit]
+            bins = self._living(entity, [name for name, _ in points])
+            known = [hit for hit in points if hit[0] not in without and bins.get(hit[0]) == one.bin][:limit]
             held.ids.extend(name for name, _ in known)
             held.bins.extend([one.bin] * len(known))
             held.scores.extend(score for _, score in known)
         return held
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        wanted = [name for name in ids if self._documents.bins(name) is not None]
+        wanted = list(self._living(None, ids))
         if not wanted or await self._dimension() is None:
             return {}
         named = models.FieldCondition(key="id", match=models.MatchAny(any=wanted))
@@ -134,8 +139,10 @@ class QdrantCollection:
         found = {_document_id(record): np.array(record.vector, np.float32) for record in records}
         return {name: found[name] for name in wanted if name in found}
 
-    def _holds(self, document_id: str, entity: str, b: int) -> bool:
-        return (self._documents.bins(document_id) or {}).get(entity) == b
+    def _living(self, entity: str | None, ids: Sequence[str]) -> dict[str, int | None]:
+        """Those of the documents that are neither deleted nor excluded, with their bin on an entity."""
+        labels = self._documents.labels(entity, ids)
+        return {name: one.entity_bin for name, one in labels.items() if not one.excluded}
 
     async def _dimension(self) -> int | None:
         """Length of the collection's vectors; None when there is no such collection.

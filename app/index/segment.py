@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.index.products import Rows
-from app.index.ragged import Bytes, Ends, ends_of, gathered, packed, unpacked
+from app.index.ragged import Bytes, Ends, ends_of, gathered, packed, positions, unpacked
 from app.store.base import Vector
 
 Hashes = NDArray[np.uint64]
@@ -34,6 +34,7 @@ class Segment:
     bucket_rows, bucket_ends : the rows whose hash begins with the bits of the bucket's number.
     entity_bytes, entity_ends : names of the E entities, in order.
     opinion_entities, opinion_bins, opinion_ends : each document's opinions; entities by number.
+    document_bins : of the opinions of whole documents, shape (n,); -1 where there is none.
     member_rows, member_bins, member_ends : each entity's opinions.
     centroids, list_ends : for the approximate search, the documents are ordered by the centroid that they are nearest
         to: those of centroid i, shape (L, dimension), are rows list_ends[i] to list_ends[i + 1]. L = 0: no order.
@@ -51,6 +52,7 @@ class Segment:
     opinion_entities: Numbers
     opinion_bins: Numbers
     opinion_ends: Ends
+    document_bins: Numbers
     member_rows: Rows
     member_bins: Numbers
     member_ends: Ends
@@ -88,6 +90,22 @@ class Segment:
                 return int(row)
         return -1
 
+    def rows_of(self, ids: Sequence[str]) -> Rows:
+        """The row of each document, shape (len(ids),); -1 for those that are not here."""
+        rows = np.full(len(ids), -1, np.int64)
+        if not len(self):
+            return rows
+        digests = b"".join([_digest(name.encode()) for name in ids])
+        hashes = np.frombuffer(digests, "<u8")
+        where, ends = positions(self.bucket_ends, _buckets(hashes, len(self)))
+        candidates, asked = self.bucket_rows[where].astype(np.int64), np.repeat(np.arange(len(ids)), np.diff(ends))
+        same = self.hashes[candidates] == hashes[asked]
+        candidates, asked = candidates[same], asked[same]
+        for row, i, name in zip(candidates.tolist(), asked.tolist(), self.ids(candidates), strict=True):
+            if name == ids[i]:
+                rows[i] = row
+        return rows
+
     def ids(self, rows: Rows) -> list[str]:
         """Ids of rows."""
         return unpacked(*gathered(self.id_bytes, self.id_ends, rows))
@@ -101,9 +119,17 @@ class Segment:
         numbers, bins = self.opinion_entities[own].tolist(), self.opinion_bins[own].tolist()
         return {self.names[number]: b for number, b in zip(numbers, bins, strict=True)}
 
-    def members(self, entity: str) -> tuple[Rows, Numbers]:
-        """Rows that hold an opinion on an entity, and its bins."""
-        number = self.entities.get(entity)
+    def bins_on(self, entity: str | None, rows: Rows) -> Numbers:
+        """Bin of rows on one entity, shape (len(rows),); -1 where they hold no opinion on it."""
+        members, bins = self.members(entity)
+        if not len(members):
+            return np.full(len(rows), -1, np.int32)
+        at = np.minimum(np.searchsorted(members, rows), len(members) - 1)
+        return np.where(members[at] == rows, bins[at], np.int32(-1))
+
+    def members(self, entity: str | None) -> tuple[Rows, Numbers]:
+        """Rows that hold an opinion on an entity, in ascending order, and its bins; none for None."""
+        number = None if entity is None else self.entities.get(entity)
         if number is None:
             return self.member_rows[:0], self.member_bins[:0]
         own = slice(self.member_ends[number], self.member_ends[number + 1])
@@ -112,18 +138,27 @@ class Segment:
 
 def hash_of(key: bytes) -> int:
     """64 bits of an id's UTF-8. Python's own hash differs between processes, and a checksum can be made to collide."""
-    return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
+    return int.from_bytes(_digest(key), "little")
+
+
+def _digest(key: bytes) -> bytes:
+    return blake2b(key, digest_size=8).digest()
 
 
 def _bucket_bits(n: int) -> int:
     return max(1, n.bit_length())
 
 
+def _buckets(hashes: Hashes, n: int) -> Rows:
+    """The bucket, among those of n documents, of each hash."""
+    return (hashes >> np.uint64(64 - _bucket_bits(n))).astype(np.int64)
+
+
 def _buckets_of(hashes: Hashes) -> tuple[Numbers, Ends]:
     """`bucket_rows` and `bucket_ends` of ids with these hashes: about one row a bucket."""
-    bits = _bucket_bits(len(hashes))
-    numbers = (hashes >> np.uint64(64 - bits)).astype(np.int64)
-    return np.argsort(numbers, kind="stable").astype(np.int32), ends_of(np.bincount(numbers, minlength=2**bits))
+    numbers = _buckets(hashes, len(hashes))
+    n_buckets = 2 ** _bucket_bits(len(hashes))
+    return np.argsort(numbers, kind="stable").astype(np.int32), ends_of(np.bincount(numbers, minlength=n_buckets))
 
 
 def _by_entity(entities: Numbers, bins: Numbers, ends: Ends, n_entities: int) -> tuple[Rows, Numbers, Ends]:
@@ -133,14 +168,21 @@ def _by_entity(entities: Numbers, bins: Numbers, ends: Ends, n_entities: int) ->
     return rows[order], bins[order], ends_of(np.bincount(entities, minlength=n_entities))
 
 
-def segment_of(ids: Sequence[str], opinions: Sequence[Mapping[str, int]], matrix: Vector, hashes: Hashes) -> Segment:
+def segment_of(
+    ids: Sequence[str],
+    opinions: Sequence[Mapping[str, int]],
+    document_bins: Sequence[int],
+    matrix: Vector,
+    hashes: Hashes,
+) -> Segment:
     """A segment of documents that are Python objects; row i of `matrix` and `hashes` is document i."""
     names = sorted({entity for bins in opinions for entity in bins})
     numbers = {name: number for number, name in enumerate(names)}
     entities = np.array([numbers[entity] for bins in opinions for entity in bins], np.int32)
     bins = np.array([b for held in opinions for b in held.values()], np.int32)
     held = (entities, bins, ends_of(map(len, opinions)))
-    return assembled(matrix, packed(ids), hashes, names, held, unordered(matrix.shape[1]))
+    general = np.array(document_bins, np.int32)
+    return assembled(matrix, packed(ids), hashes, names, held, general, unordered(matrix.shape[1]))
 
 
 def assembled(
@@ -149,6 +191,7 @@ def assembled(
     hashes: Hashes,
     names: Sequence[str],
     opinions: tuple[Numbers, Numbers, Ends],
+    document_bins: Numbers,
     lists: Lists,
 ) -> Segment:
     """A segment of what cannot be derived: `opinions` are entities by number, bins and ends; `names` in order."""
@@ -166,6 +209,7 @@ def assembled(
         opinion_entities=opinions[0],
         opinion_bins=opinions[1],
         opinion_ends=opinions[2],
+        document_bins=document_bins,
         member_rows=members[0],
         member_bins=members[1],
         member_ends=members[2],
@@ -180,4 +224,4 @@ def unordered(dimension: int) -> Lists:
     return np.zeros((0, dimension), np.float32), np.zeros(1, np.int64), np.zeros(1, np.float32)
 
 
-EMPTY = segment_of((), (), np.zeros((0, 0), np.float32), np.zeros(0, np.uint64))
+EMPTY = segment_of((), (), (), np.zeros((0, 0), np.float32), np.zeros(0, np.uint64))

@@ -26,7 +26,7 @@ from app.index.merging import Merger
 from app.index.segment import EMPTY, Segment
 from app.store.base import Cursor, IndexEntry
 
-FORMAT = 1
+FORMAT = 2
 ATTEMPTS = 3
 """How often a snapshot is opened that another process replaces at the same time."""
 
@@ -49,7 +49,9 @@ class SavedEntry(msgspec.Struct, frozen=True, array_like=True):
     collection: str
     id: str
     present: bool
+    excluded: bool
     bins: dict[str, int]
+    document_bin: int | None
     vector: bytes | None
 
 
@@ -172,10 +174,11 @@ class Snapshots:
             mark = self._marks.get(view.segment)
             if name in sealing or (mark is None and len(view.segment)):
                 segment = self._sealed(view, checkpoint)
-                sealed[name] = LocalCollection(segment)
+                sealed[name] = LocalCollection(segment, view.excluded)
                 mark = self._marks.get(segment)
             else:
                 entries += map(_saved_entry, view.changes(name))
+            entries += map(_saved_entry, view.hidden(name))
             if mark is not None:
                 segments[name] = mark
         changes = f"{uuid4().hex}.changes"
@@ -227,12 +230,14 @@ _decode_entries = msgspec.msgpack.Decoder(list[SavedEntry]).decode
 
 def _saved_entry(entry: IndexEntry) -> SavedEntry:
     vector = None if entry.vector is None else entry.vector.tobytes()
-    return SavedEntry(entry.collection, entry.id, entry.present, dict(entry.bins), vector)
+    return SavedEntry(
+        entry.collection, entry.id, entry.present, entry.excluded, dict(entry.bins), entry.document_bin, vector
+    )
 
 
 def _index_entry(saved: SavedEntry) -> IndexEntry:
     vector = None if saved.vector is None else np.frombuffer(saved.vector, np.float32)
-    return IndexEntry(saved.collection, saved.id, saved.present, False, saved.bins, vector)
+    return IndexEntry(saved.collection, saved.id, saved.present, saved.excluded, saved.bins, saved.document_bin, vector)
 
 
 def _cursor(saved: bytes) -> Cursor:

@@ -221,6 +221,8 @@ class IndexEntry(msgspec.Struct, frozen=True):
     present: bool
     excluded: bool
     bins: Mapping[str, int]
+    document_bin: int | None
+    """Of the opinion of the whole document."""
     vector: Vector | None
 
 

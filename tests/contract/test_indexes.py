@@ -12,7 +12,7 @@ from qdrant_client import AsyncQdrantClient, models
 from app.index.base import MAX_RESULTS, CollectionIndex
 from app.index.local import LocalIndex
 from app.index.qdrant import QdrantIndex
-from app.store.base import IndexEntry, Vector
+from app.store.base import IndexEntry, Labels, Vector
 from tests.indexes import EVERYTHING, entry, sealed, wanted
 from warp_core import SENTIMENT_INTENSITY
 
@@ -127,7 +127,11 @@ async def test_what_was_replaced_deleted_or_excluded_is_found_as_it_is_now(held:
     found = await index.held("room", wanted({1: QUERY, 6: QUERY}), 9, ())
     assert (found.ids, found.bins) == (["d", "a"], [1, 6])
     assert found.scores == pytest.approx([0.8, 0.6])
-    assert (index.bins("a"), index.bins("b"), index.bins("c")) == ({"room": 6}, None, None)
+    assert index.labels("room", ["a", "b", "c"]) == {
+        "a": Labels(6, None, excluded=False),
+        "c": Labels(None, None, excluded=True),
+    }
+    assert set(index.excluded(["a", "b", "c"])) == {"c"}
     assert index.counts("room", 7) == [0, 1, 0, 0, 0, 0, 1]
 
 

@@ -12,14 +12,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from app.index.collection import LocalCollection
 from app.index.local import LocalIndex
 from app.index.snapshots import Snapshots
-from app.store.base import Vector
+from app.store.base import Labels, Vector
 from tests.indexes import entry, members
 
 DIMENSION = 3
-NAMES = st.sampled_from([f"d{i}" for i in range(12)] + ["é", "\U0001f600"])
+EVERY_NAME = [f"d{i}" for i in range(12)] + ["é", "\U0001f600"]
+NAMES = st.sampled_from(EVERY_NAME)
 ENTITIES = st.sampled_from(["room", "food", "Zoë"])
 OPINIONS = st.dictionaries(ENTITIES, st.integers(0, 6), max_size=3)
 VECTORS = st.one_of(st.none(), st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), min_size=DIMENSION, max_size=DIMENSION))
+
+
+Known = tuple[dict[str, int], int | None, Vector | None]
+"""Bin by entity, bin of the whole document, vector."""
 
 
 def vector_of(numbers: list[float] | None) -> Vector | None:
@@ -36,8 +41,9 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
         self._directory = tempfile.TemporaryDirectory()
         self.snapshots = self.opened()
         self.index = LocalIndex()
-        self.known: dict[str, tuple[dict[str, int], Vector | None]] = {}
-        self.saved: dict[str, tuple[dict[str, int], Vector | None]] | None = None
+        self.known: dict[str, Known] = {}
+        self.excluded: set[str] = set()
+        self.saved: tuple[dict[str, Known], set[str]] | None = None
 
     def teardown(self) -> None:
         self._directory.cleanup()
@@ -49,16 +55,20 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
     def collection(self) -> LocalCollection:
         return self.index["c"]
 
-    @rule(name=NAMES, bins=OPINIONS, numbers=VECTORS)
-    def put(self, name: str, bins: dict[str, int], numbers: list[float] | None) -> None:
-        self.index.put(entry(name, vector_of(numbers), bins))
-        self.known[name] = bins, vector_of(numbers)
+    @rule(name=NAMES, bins=OPINIONS, general=st.none() | st.integers(0, 6), numbers=VECTORS)
+    def put(self, name: str, bins: dict[str, int], general: int | None, numbers: list[float] | None) -> None:
+        self.index.put(entry(name, vector_of(numbers), bins, document_bin=general))
+        self.known[name] = bins, general, vector_of(numbers)
+        self.excluded.discard(name)
 
     @rule(name=NAMES, excluded=st.booleans())
     def remove(self, name: str, excluded: bool) -> None:
         gone = entry(name, None, {"room": 1}, excluded=True) if excluded else entry(name, present=False)
         self.index.put(gone)
         self.known.pop(name, None)
+        self.excluded.discard(name)
+        if excluded:
+            self.excluded.add(name)
 
     @rule(seal=st.booleans())
     def save(self, seal: bool) -> None:
@@ -66,7 +76,7 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
             assert locked
             sealed = self.snapshots.save(self.index.views(), 1, ["c"] if seal and self.known else [], lambda: None)
         self.index = self.index.replaced(sealed)
-        self.saved = dict(self.known)
+        self.saved = dict(self.known), set(self.excluded)
 
     @precondition(lambda self: self.saved is not None)
     @rule()
@@ -76,17 +86,17 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
         assert loaded is not None
         self.index = loaded.index
         assert self.saved is not None
-        self.known = dict(self.saved)
+        self.known, self.excluded = dict(self.saved[0]), set(self.saved[1])
 
     @rule(query=st.lists(st.sampled_from([-1.0, 0.0, 0.3, 1.0]), min_size=DIMENSION, max_size=DIMENSION))
     def search(self, query: list[float]) -> None:
         hits = dict(self.collection.view().search(np.array(query, np.float32), 100))
-        if not any(vector is not None for _, vector in self.known.values()):
+        if not any(vector is not None for *_, vector in self.known.values()):
             assert set(hits.values()) <= {0.0}
             return
         exact = {
             name: 0.0 if vector is None else float(vector @ np.array(query, np.float32))
-            for name, (_, vector) in self.known.items()
+            for name, (*_, vector) in self.known.items()
         }
         assert hits == pytest.approx(exact, abs=1e-6)
 
@@ -102,17 +112,24 @@ class IndexAgainstDictionary(RuleBasedStateMachine):
     def knows_the_same(self) -> None:
         assert len(self.collection) == len(self.known)
         entities: dict[str, int] = {}
-        for bins, _ in self.known.values():
+        for bins, *_ in self.known.values():
             for entity in bins:
                 entities[entity] = entities.get(entity, 0) + 1
         assert self.collection.entities("", 99) == sorted(entities.items())
         for entity in ("room", "food", "Zoë"):
-            held = {name: bins[entity] for name, (bins, _) in self.known.items() if entity in bins}
+            held = {name: bins[entity] for name, (bins, *_) in self.known.items() if entity in bins}
             assert members(self.collection, entity) == held
             assert self.collection.counts(entity, 7) == [list(held.values()).count(b) for b in range(7)]
-        every = [b for bins, _ in self.known.values() for b in bins.values()]
+        every = [b for bins, *_ in self.known.values() for b in bins.values()]
         assert self.collection.counts(None, 7) == [every.count(b) for b in range(7)]
-        assert self.collection.bins("d0") == (self.known["d0"][0] if "d0" in self.known else None)
+        for entity in ("room", "Zoë", "never", None):
+            said = {
+                name: Labels(bins.get(entity or ""), general, excluded=False)
+                for name, (bins, general, _) in self.known.items()
+            }
+            hidden = dict.fromkeys(self.excluded, Labels(None, None, excluded=True))
+            assert self.collection.labels(entity, EVERY_NAME) == {**said, **hidden}
+        assert set(self.collection.excluded(EVERY_NAME)) == self.excluded
 
 
 class ApproximateAgainstDictionary(IndexAgainstDictionary):

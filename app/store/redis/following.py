@@ -99,7 +99,7 @@ def _entry(collection: str, name: str, document: bytes | None, vector: bytes | N
             return layout.decode_document(document).entry(collection, name, vector)
     except layout.UNREADABLE as error:  # one bad value must not keep an index from all others
         _log.error("the stored document %r of %r cannot be read: %s", name, collection, error)
-    return IndexEntry(collection, name, present=False, excluded=False, bins={}, vector=None)
+    return IndexEntry(collection, name, present=False, excluded=False, bins={}, document_bin=None, vector=None)
 
 
 async def _all_documents(server: Server, keys: Keys, place: Place) -> tuple[list[IndexEntry], PartitionState]:

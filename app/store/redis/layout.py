@@ -57,20 +57,27 @@ class DocumentRecord(msgspec.Struct, frozen=True, array_like=True):
         """Bin by entity."""
         return dict(zip(self.labels[::2], self.labels[1::2], strict=True))  # type: ignore[arg-type]
 
+    @property
+    def document_bin(self) -> int | None:
+        """Bin of the opinion of the whole document."""
+        return None if self.bin < 0 else self.bin
+
     def on(self, entity: str | None) -> Labels:
         """What it says on one entity."""
         labels = self.labels
         own = labels[labels.index(entity) + 1] if entity in labels else None
-        return Labels(
-            own,  # type: ignore[arg-type] # behind an entity stands a bin
-            None if self.bin < 0 else self.bin,
-            bool(self.excluded),
-        )
+        return Labels(own, self.document_bin, bool(self.excluded))  # type: ignore[arg-type] # behind an entity, a bin
 
     def entry(self, collection: str, document_id: str, vector: bytes | None) -> IndexEntry:
         """The same for an index."""
         return IndexEntry(
-            collection, document_id, bool(self.present), bool(self.excluded), self.bins, vector_of(vector)
+            collection,
+            document_id,
+            bool(self.present),
+            bool(self.excluded),
+            self.bins,
+            self.document_bin,
+            vector_of(vector),
         )
 
 

@@ -105,11 +105,11 @@ def changes(db: sqlite3.Connection, cursor: Cursor | None) -> Page:
     ):
         bins[key][entity] = b
     rows = db.execute(
-        f"select key, seq, collection, id, content is not null, excluded, vector {page}", (seq, PAGE)
+        f"select key, seq, collection, id, content is not null, excluded, bin, vector {page}", (seq, PAGE)
     ).fetchall()
     entries = [
-        IndexEntry(collection, name, bool(present), bool(excluded), bins[key], vector and vector_of(vector))
-        for key, _, collection, name, present, excluded, vector in rows
+        IndexEntry(collection, name, bool(present), bool(excluded), bins[key], general, vector and vector_of(vector))
+        for key, _, collection, name, present, excluded, general, vector in rows
     ]
     more = len(rows) == PAGE
     if not more:

@@ -2,10 +2,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from app.follower import Follower
 from app.index.local import LocalIndex
 from app.lookups import Found, Lookups
-from app.store.base import Lookup, Store
+from app.store.base import Labels, Lookup, Store
 from tests.conftest import put
 
 NEVER_S = 3600
@@ -58,26 +60,34 @@ async def test_what_the_index_labels_and_counts_that_are_known_are_not_asked_for
     assert reader.store.asked == [[]]
 
 
-async def test_of_what_the_index_cannot_label_the_store_is_asked(store: Store):
-    """It holds no opinion of the whole document, and nothing of a document that it does not know."""
+LABELLED = {"a": Labels(1, None, False), "whole": Labels(None, 5, False), "other": Labels(None, None, False)}
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_labels_are_the_stores_whether_the_index_has_them_or_is_behind(store: Store, behind: bool):
     await store.apply("c", [put("a", {"room": 1}), put("whole", bin=5), put("other", {"bar": 2})])
-    reader = Reader(store)
+    reader = Reader(store, staleness_s=0 if behind else NEVER_S)
     await reader.follower.catch_up()
-    found = await reader.of("a", "whole", "other", "unknown")
-    assert reader.store.asked == [["whole", "other", "unknown"]]
-    assert found.lookup.labels["whole"].document_bin == 5
-    assert set(found.lookup.labels) == {"a", "whole", "other"}
-    assert (await reader.of("a", entity=None)).lookup.labels["a"].document_bin is None
-    assert reader.store.asked[1] == ["a"]
+    await store.apply("c", [put("new", {"room": 6})])
+    found = await reader.of("a", "whole", "other", "new", "unknown")
+    assert reader.store.asked == ([["new", "unknown"]] if behind else [[]])
+    assert found.lookup.labels == {**LABELLED, **({"new": Labels(6, None, False)} if behind else {})}
+    assert (await reader.of("a", "whole", entity=None)).lookup.labels == {
+        "a": Labels(None, None, False),
+        "whole": LABELLED["whole"],
+    }
 
 
 async def test_that_a_labelled_document_is_excluded_is_still_found_out(store: Store):
     await store.apply("c", [put("a", {"room": 1}), put("hidden", {"room": 1}, excluded=True)])
     reader = Reader(store)
     await reader.follower.catch_up()
-    found = await reader.of(labelled=["a", "hidden"])
-    assert reader.store.asked == [["hidden"]]
-    assert found.lookup.labels["hidden"].excluded
+    found = await reader.of(labelled=["a", "hidden", "unknown"])
+    assert reader.store.asked == [[]]
+    assert found.lookup.labels == {"hidden": Labels(None, None, True)}
+    await store.apply("c", [put("a", {"room": 1}, excluded=True), put("hidden", {"room": 1})])
+    await reader.follower.catch_up()
+    assert set((await reader.of(labelled=["a", "hidden"])).lookup.labels) == {"a"}
 
 
 async def test_counts_are_read_anew_when_they_are_too_old_or_something_was_written_here(store: Store):

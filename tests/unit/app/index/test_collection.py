@@ -9,10 +9,11 @@ from app.index.base import MAX_RESULTS, Held, Hit
 from app.index.collection import SEAL_ROWS, LocalCollection
 from app.index.local import LocalIndex
 from app.index.merging import merged
-from app.store.base import IndexEntry, Vector
+from app.store.base import IndexEntry, Labels, Vector
 from tests.indexes import EVERYTHING, entry, index_of, members, sealed, search, wanted
 
 QUERY = np.array([1, 0, 0, 0], np.float32)
+HIDDEN = {True: {"a": Labels(None, None, excluded=True)}, False: {}}
 EAST, NORTH, WEST = (np.array(v, np.float32) for v in ([1, 0], [0, 1], [-1, 0]))
 
 
@@ -46,7 +47,9 @@ def test_a_replaced_document_is_found_once_under_its_latest_vector_and_opinions(
     index.put(entry("a", NORTH, {"room": 5}))
     assert search(index, NORTH, 10) == [("a", 1.0), ("b", 0.0)]
     assert (members(index, "room"), members(index, "food")) == ({"b": 3, "a": 5}, {})
-    assert (len(index), index.bins("a"), index.counts("room", 7)) == (2, {"room": 5}, [0, 0, 0, 1, 0, 1, 0])
+    assert (len(index), index.counts("room", 7)) == (2, [0, 0, 0, 1, 0, 1, 0])
+    assert index.labels("room", ["a"]) == {"a": Labels(5, None, excluded=False)}
+    assert index.labels("food", ["a"]) == {"a": Labels(None, None, excluded=False)}
 
 
 @pytest.mark.parametrize("gone", [entry("a", present=False), entry("a", EAST, {"room": 1}, excluded=True)])
@@ -56,7 +59,9 @@ def test_a_deleted_or_excluded_document_is_nowhere_until_it_comes_back(gone: Ind
     index.put(gone)
     index.put(gone)
     assert (search(index, EAST, 10), members(index, "room"), len(index)) == ([("b", -1.0)], {"b": 3}, 1)
-    assert (index.bins("a"), index.bins("b"), index.counts(None, 7)) == (None, {"room": 3}, [0, 0, 0, 1, 0, 0, 0])
+    assert index.counts(None, 7) == [0, 0, 0, 1, 0, 0, 0]
+    assert index.labels("room", ["a", "b"]) == {"b": Labels(3, None, excluded=False), **HIDDEN[gone.excluded]}
+    assert set(index.excluded(["a", "b"])) == set(HIDDEN[gone.excluded])
     index.put(entry("a", NORTH, {"room": 6}))
     assert (search(index, NORTH, 1), members(index, "room")) == ([("a", 1.0)], {"b": 3, "a": 6})
 
@@ -182,7 +187,7 @@ async def test_sealing_keeps_what_is_found():
         assert members(after, entity) == members(before, entity)
         assert after.counts(entity, 7) == before.counts(entity, 7)
     assert after.counts(None, 7) == before.counts(None, 7)
-    assert [after.bins(f"d{i}") for i in range(301)] == [before.bins(f"d{i}") for i in range(301)]
+    assert after.labels("room", [f"d{i}" for i in range(301)]) == before.labels("room", [f"d{i}" for i in range(301)])
 
 
 def test_a_view_shows_what_was_there_when_it_was_taken(seal: bool):

@@ -9,7 +9,7 @@ import pytest
 
 from app.index.collection import LocalCollection
 from app.index.local import LocalIndex
-from app.index.snapshots import Loaded, SnapshotError, Snapshots
+from app.index.snapshots import FORMAT, Loaded, SnapshotError, Snapshots
 from app.store.base import Cursor, Vector
 from tests.indexes import EVERYTHING, entry, members, search
 
@@ -23,7 +23,8 @@ def filled(n: int = 50) -> LocalIndex:
     for i in range(n):
         index.put(entry(f"d{i}", EAST if i % 3 else NORTH, {"room": i % 7, f"Zoë {i % 2}": 3}))
     index.put(entry("d0", present=False))
-    index.put(entry("d1", NORTH, {"room": 6}))
+    index.put(entry("d1", NORTH, {"room": 6}, document_bin=4))
+    index.put(entry("d2", EAST, {"room": 6}, excluded=True))
     index.put(entry("\U0001f600 d", None, {"room": 2}, collection="other"))
     return index
 
@@ -34,7 +35,7 @@ def found(index: LocalIndex) -> list[object]:
     for name in ("c", "other"):
         one: LocalCollection = index[name]
         seen += [len(one), members(one), one.entities("", 9), search(one, EAST, 99), one.counts(None, 7)]
-        seen += [one.bins(f"d{i}") for i in range(3)]
+        seen.append(one.labels("room", [f"d{i}" for i in range(5)]))
     return seen
 
 
@@ -145,8 +146,8 @@ def test_a_snapshot_of_another_store_or_kind_is_refused_by_name(tmp_path: Path):
 
 def test_a_snapshot_of_another_format_is_refused_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     save(opened(tmp_path), filled(), 1, "c")
-    monkeypatch.setattr("app.index.snapshots.FORMAT", 2)
-    with pytest.raises(SnapshotError, match="of format 1, this version reads 2"):
+    monkeypatch.setattr("app.index.snapshots.FORMAT", FORMAT + 1)
+    with pytest.raises(SnapshotError, match=f"of format {FORMAT}, this version reads {FORMAT + 1}"):
         opened(tmp_path).load()
 
 
