@@ -190,6 +190,14 @@ def problem_response(
     return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
 
 
+def problem_of(error: ServiceError | InvalidInputError) -> Response:
+    """The HTTP answer to an error of ours."""
+    if isinstance(error, ServiceError):
+        return problem_response(error.status, error.kind, error.detail, error.errors, error.headers)
+    where = [FieldError(f"/{error.argument}", error.detail)]
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, InvalidRequestError.kind, str(error), where)
+
+
 def _allowed_methods(request: Request) -> list[str]:
     return [
         method
@@ -203,16 +211,8 @@ def _allowed_methods(request: Request) -> list[str]:
 def install_error_handlers(app: FastAPI) -> None:
     """Map exceptions to answers. What is unexpected is caught in `app.middleware`."""
 
-    async def service_error(_request: Request, error: Any) -> Response:
-        return problem_response(error.status, error.kind, error.detail, error.errors, error.headers)
-
-    async def core_error(_request: Request, error: Any) -> Response:
-        return problem_response(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            InvalidRequestError.kind,
-            str(error),
-            [FieldError(f"/{error.argument}", error.detail)],
-        )
+    async def our_error(_request: Request, error: Any) -> Response:
+        return problem_of(error)
 
     async def http_error(request: Request, error: Any) -> Response:
         detail = str(error.detail)
@@ -229,7 +229,7 @@ def install_error_handlers(app: FastAPI) -> None:
             HTTPStatus.UNPROCESSABLE_ENTITY, InvalidRequestError.kind, "a parameter breaks a rule", broken
         )
 
-    app.add_exception_handler(ServiceError, service_error)
-    app.add_exception_handler(InvalidInputError, core_error)
+    app.add_exception_handler(ServiceError, our_error)
+    app.add_exception_handler(InvalidInputError, our_error)
     app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(RequestValidationError, parameter_error)

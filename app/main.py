@@ -20,6 +20,7 @@ from app.routes import catalog, entities, explorer, health, ingest, rerank
 from app.security import Gate
 from app.server import GUARD, Guard
 from app.settings import Settings
+from app.shortcut import Shortcut
 
 SHED = ("/rerank", "/search")
 """Paths that are refused, before anything else is done about them, while there is no room."""
@@ -53,6 +54,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     for module in (rerank, ingest, catalog, entities, health, explorer):
         app.include_router(module.router)
+    app.add_middleware(Shortcut, routes=rerank.router.routes)
     app.add_middleware(Gate, keys=keys_of(settings.api_keys), origins=settings.cors_origins)
     if settings.cors_origins:  # outside the keys: a browser asks without one first
         app.add_middleware(

@@ -75,7 +75,7 @@ def mapped(vectors: Vector, directory: Path, approximate_from: int) -> Segment:
     n = len(vectors)
     rng = np.random.default_rng(1)
     entities, bins = rng.integers(0, max(1, n // MEMBERS), n).tolist(), rng.choice(len(BINS), n, p=BINS).tolist()
-    hashes = np.array([hash_of(f"d{i}".encode()) for i in range(n)], np.uint64)
+    hashes = np.array([hash_of(f"d{i}") for i in range(n)], np.uint64)
     opinions = [{f"e{entity}": b} for entity, b in zip(entities, bins, strict=True)]
     whole = segment_of([f"d{i}" for i in range(n)], opinions, vectors, hashes)
     merger = Merger([Part(whole, np.arange(n))], approximate_from, lambda: None)

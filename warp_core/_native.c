@@ -203,7 +203,46 @@ done:
     return result;
 }
 
-static PyMethodDef methods[] = {{"choose", choose, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+/* prefixes(bins, aims, gaps, unit) -> list: transport.w1_of_prefixes; the arguments are a list and two tuples. */
+static PyObject *prefixes(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *bins, *aims, *gaps, *result = NULL;
+    double unit, w1 = Py_NAN;
+    if (!PyArg_ParseTuple(args, "O!O!O!d", &PyList_Type, &bins, &PyTuple_Type, &aims, &PyTuple_Type, &gaps, &unit))
+        return NULL;
+    Py_ssize_t size = PyList_Size(bins), n_bins = PyTuple_Size(aims);
+    if (PyTuple_Size(gaps) + 1 != n_bins) return PyErr_Format(PyExc_ValueError, "a gap is needed between two bins");
+    double *columns = malloc(2 * n_bins * sizeof *columns);
+    int64_t *counts = calloc(n_bins + 1, sizeof *counts), n = 0;
+    if (!columns || !counts) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    Problem on = {.aims = columns, .gaps = columns + n_bins, .n_bins = n_bins};
+    for (Py_ssize_t i = 0; i < n_bins; i++) columns[i] = PyFloat_AsDouble(PyTuple_GetItem(aims, i));
+    for (Py_ssize_t i = 0; i + 1 < n_bins; i++) columns[n_bins + i] = PyFloat_AsDouble(PyTuple_GetItem(gaps, i));
+    if (PyErr_Occurred() || !(result = PyList_New(size))) goto done;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        long long b = PyLong_AsLongLong(PyList_GetItem(bins, i));
+        if (b >= n_bins || PyErr_Occurred()) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_IndexError, "no such bin");
+            Py_CLEAR(result);
+            break;
+        }
+        if (b >= 0) {
+            counts[b]++;
+            n++;
+            w1 = current_cost(&on, counts, n) / ((double)n * columns[n_bins - 1]) * unit;
+        }
+        PyList_SetItem(result, i, PyFloat_FromDouble(w1));
+    }
+done:
+    free(columns);
+    free(counts);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"choose", choose, METH_VARARGS, NULL}, {"prefixes", prefixes, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", NULL, 0, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,3 +20,4 @@ def choose(
     reward: float,
     /,
 ) -> list[int]: ...
+def prefixes(bins: Sequence[int], aims: tuple[int, ...], gaps: tuple[int, ...], unit: float, /) -> list[float]: ...

@@ -13,6 +13,7 @@ from warp_core.candidates import CandidatePool, Options, Pick
 from warp_core.distributions import entropy
 from warp_core.greedy import GRID, TIE
 from warp_core.target import TargetDistribution
+from warp_core.transport import LARGEST_EXACT
 
 try:
     from warp_core._native import choose
@@ -20,9 +21,6 @@ except ImportError:  # built without a compiler
     choose = None  # type: ignore[assignment]
 
 IS_COMPILED = choose is not None
-
-_LARGEST_EXACT = 2**53
-"""Doubles hold whole numbers below this exactly."""
 
 
 class Method(IntEnum):
@@ -45,7 +43,7 @@ def compiled(method: Method) -> Callable[[Pick], Pick]:
             largest: float = 4 * target.total * (size + 1) * sum(pool.scale.gaps)
             if options.weight and size:
                 largest = max(largest, 4 * GRID * float(np.abs(options.relevance).max()))
-            if not IS_COMPILED or options.redundancy_weight or not largest < _LARGEST_EXACT:
+            if not IS_COMPILED or options.redundancy_weight or not largest < LARGEST_EXACT:
                 return pure(pool, target, k, options)
             return _choose(method, pool, target, size, options)
 

@@ -16,6 +16,14 @@ from warp_core.distributions import FloatArray
 from warp_core.scale import SENTIMENT_INTENSITY, OpinionScale
 from warp_core.target import TargetDistribution
 
+try:
+    from warp_core._native import prefixes
+except ImportError:  # built without a compiler
+    prefixes = None  # type: ignore[assignment]
+
+LARGEST_EXACT = 2**53
+"""Doubles hold whole numbers below this exactly."""
+
 
 def wasserstein1(p: ArrayLike, q: ArrayLike, scale: OpinionScale = SENTIMENT_INTENSITY) -> float:
     """W1 between two distributions over the scale's bins, in scale units: 0 .. scale.range.
@@ -87,11 +95,18 @@ def w1_of_counts(counts: Sequence[int], target: TargetDistribution, scale: Opini
     return scaled(exact_cost(counts, target, scale), n, target, scale) if n else math.nan
 
 
-def w1_of_prefixes(bins: Iterable[int], target: TargetDistribution, scale: OpinionScale) -> list[float]:
+def w1_of_prefixes(bins: list[int], target: TargetDistribution, scale: OpinionScale) -> list[float]:
     """W1 after each document of a list, in scale units; nan until one with a known bin (not -1) has come.
 
     Each is exactly `w1_of_counts` of that prefix.
     """
+    if prefixes is not None and target.total * (len(bins) + 1) * sum(scale.gaps) < LARGEST_EXACT:
+        return prefixes(bins, target.cumulative, scale.gaps, scale.unit)
+    return _prefixes(bins, target, scale)
+
+
+def _prefixes(bins: Iterable[int], target: TargetDistribution, scale: OpinionScale) -> list[float]:
+    """The same in Python, for numbers of any size."""
     total, gaps, aims = target.total, scale.gaps, target.cumulative
     filled = [0] * len(gaps)
     n, w1, path = 0, math.nan, []

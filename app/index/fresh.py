@@ -49,7 +49,7 @@ class Fresh:
             if not self.matrix.shape[1]:
                 self.matrix = np.zeros((len(self.hashes), len(vector)), np.float32)
             self.matrix[row] = vector
-        self.hashes[row] = hash_of(document_id.encode())
+        self.hashes[row] = hash_of(document_id)
         self.ids.append(document_id)
         self.opinions.append(bins)
         self.document_bins.append(document_bin)

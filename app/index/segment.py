@@ -6,7 +6,7 @@ thousand documents cost a process the pages that it touches.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -83,7 +83,7 @@ class Segment:
         if not len(self):
             return -1
         key = document_id.encode()
-        hashed = hash_of(key)
+        hashed = hash_of(document_id)
         bucket = hashed >> (64 - _bucket_bits(len(self)))
         for row in self.bucket_rows[self.bucket_ends[bucket] : self.bucket_ends[bucket + 1]].tolist():
             if self.hashes[row] == hashed and self._id_bytes(row) == key:
@@ -95,7 +95,7 @@ class Segment:
         rows = np.full(len(ids), -1, np.int64)
         if not len(self):
             return rows
-        digests = b"".join([_digest(name.encode()) for name in ids])
+        digests = b"".join(map(_digest, ids))
         hashes = np.frombuffer(digests, "<u8")
         where, ends = positions(self.bucket_ends, _buckets(hashes, len(self)))
         candidates, asked = self.bucket_rows[where].astype(np.int64), np.repeat(np.arange(len(ids)), np.diff(ends))
@@ -136,13 +136,14 @@ class Segment:
         return self.member_rows[own], self.member_bins[own]
 
 
-def hash_of(key: bytes) -> int:
-    """64 bits of an id's UTF-8. Python's own hash differs between processes, and a checksum can be made to collide."""
-    return int.from_bytes(_digest(key), "little")
+def hash_of(document_id: str) -> int:
+    """64 bits of an id. Python's own hash differs between processes, and a checksum can be made to collide."""
+    return int.from_bytes(_digest(document_id), "little")
 
 
-def _digest(key: bytes) -> bytes:
-    return blake2b(key, digest_size=8).digest()
+@lru_cache(maxsize=2**15)  # the candidates of one question are those of the next one like it
+def _digest(document_id: str) -> bytes:
+    return blake2b(document_id.encode(), digest_size=8).digest()
 
 
 def _bucket_bits(n: int) -> int:

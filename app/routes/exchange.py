@@ -1,11 +1,10 @@
 """What the routes share: reading a body, reaching the resources, answering."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated
 
 import msgspec
 from fastapi import Query, Request, Response
-from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect
 
@@ -40,15 +39,6 @@ is refused before it is decoded: 16 MiB of `{}` would take 550 MiB.
 """
 
 _encode = msgspec.json.Encoder().encode
-
-
-class DirectRoute(APIRoute):
-    """A route whose endpoint takes the request and nothing else: FastAPI has nothing to work out at each call."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The endpoint itself."""
-        endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
-        return endpoint
 
 
 def resources_of(request: Request) -> Resources:

@@ -5,11 +5,11 @@ from fastapi import APIRouter, Request, Response
 from app import reranking
 from app.decoding import BodyDecoder
 from app.openapi import described
-from app.routes.exchange import DirectRoute, reply, resources_of
+from app.routes.exchange import reply, resources_of
 from app.routes.work import Work, decoded
 from app.schemas import RerankRequest, RerankResponse, SearchRequest
 
-router = APIRouter(tags=["re-ranking"], route_class=DirectRoute)
+router = APIRouter(tags=["re-ranking"])
 
 _rerank_body = BodyDecoder(RerankRequest)
 _search_body = BodyDecoder(SearchRequest)

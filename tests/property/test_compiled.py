@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from warp_core import SELECTORS, CandidatePool, OpinionScale, TargetDistribution, native
 from warp_core.candidates import Options
+from warp_core.transport import _prefixes, w1_of_counts, w1_of_prefixes
+from warp_core.transport import prefixes as native_prefixes
 
 SCALES = (
     OpinionScale((-30, -20, -10, 0, 10, 20, 30)),
@@ -70,3 +72,25 @@ def test_it_is_built_where_there_is_a_compiler():
     if which(compiler) is None:
         pytest.skip(f"there is no {compiler}")
     assert native.IS_COMPILED
+
+
+@needs_compiled
+@settings(deadline=None, max_examples=300)
+@given(problem=problems(), factor=st.sampled_from((1, 7, 2**46, 2**60)))
+def test_the_w1_of_prefixes_is_that_of_the_pure_form_and_of_each_prefix(problem, factor):
+    pool, target, *_ = problem
+    scaled = TargetDistribution(tuple(weight * factor for weight in target.cumulative))
+    bins = pool.bins.tolist()
+    path = w1_of_prefixes(bins, scaled, pool.scale)
+    assert path == pytest.approx(_prefixes(bins, scaled, pool.scale), abs=0, rel=0, nan_ok=True)
+    each = [w1_of_counts(pool.counts(range(i + 1)), scaled, pool.scale) for i in range(len(bins))]
+    assert path == pytest.approx(each, abs=0, rel=0, nan_ok=True)
+
+
+@needs_compiled
+@pytest.mark.parametrize(
+    "arguments", [([7], (1,) * 7, (1,) * 6, 1.0), ([0], (1,) * 7, (1,) * 7, 1.0), ([None], (1, 2), (1,), 1.0)]
+)
+def test_the_compiled_prefixes_refuse_what_does_not_fit(arguments):
+    with pytest.raises((IndexError, ValueError, TypeError)):
+        native_prefixes(*arguments)
