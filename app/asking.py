@@ -20,18 +20,18 @@ from warp_core import Policy, TargetDistribution
 
 
 async def _found(
-    request: Ask, resources: Resources, population: Population, ids: Sequence[str], labelled: Sequence[str]
+    request: Ask, resources: Resources, population: Population, ids: Sequence[str], others: Sequence[str]
 ) -> tuple[Found, EntitySource]:
     """What is known of the documents and of the entity in question, and where the entity came from."""
     lookups, collection = resources.lookups, request.collection
     if request.entity is not None:
         with pointing_at("/entity"):
             entity = entity_key("entity", request.entity)
-        return await lookups.lookup(collection, entity, ids, population.facets, labelled), "request"
+        return await lookups.lookup(collection, entity, ids, population.facets, others), "request"
     aliases = await lookups.aliases(collection)
     while True:
         named = entity_in(request.query or "", resources.index[collection], aliases)
-        found = await lookups.lookup(collection, named, ids, population.facets, labelled)
+        found = await lookups.lookup(collection, named, ids, population.facets, others)
         known, aliases = aliases, found.lookup.settings.aliases
         if known is aliases or known == aliases:  # else names have changed since they were last read
             return found, "query" if named else "none"
@@ -65,17 +65,17 @@ async def asked_of(
     watch: Stopwatch,
     population: Population,
     ids: Sequence[str],
-    labelled: Sequence[str] = (),
+    others: Sequence[str] = (),
 ) -> Asked:
     """Find the entity, and look up the labels of the candidates and the counts.
 
     Parameters
     ----------
     ids : candidates that do not tell their opinions themselves.
-    labelled : those that do.
+    others : those that do; see `Lookups.lookup`.
     """
     with watch.stage("labels"):
-        found, source = await _found(request, resources, population, ids, labelled)
+        found, source = await _found(request, resources, population, ids, others)
     settings = found.lookup.settings
     nearness = ""
     if found.entity is None:
@@ -88,16 +88,18 @@ async def asked_of(
         if nearest.entity is not None:
             source = "nearest"
             with watch.stage("labels"):  # once more, since which labels and counts are wanted is known only now
-                found = await resources.lookups.lookup(collection, nearest.entity, ids, population.facets, labelled)
+                found = await resources.lookups.lookup(collection, nearest.entity, ids, population.facets, others)
     policy = policy_for(resources.policy, settings.policy)
     return Asked(found.entity, source, found.lookup, population, policy, nearness, found.outage)
 
 
-async def labels_of_texts(candidates: Sequence[CandidateInput], told: Sequence[bool], asked: Asked) -> dict[int, Label]:
+async def labels_of_texts(
+    candidates: Sequence[CandidateInput], silent: Sequence[int], asked: Asked
+) -> dict[int, Label]:
     """What the collection's labeller, if it has one, makes of the candidates that nobody has labelled, by position."""
     with pointing_at("/collection"):
         label = open_labeller(asked.lookup.settings)
-    positions = unlabelled(candidates, told, asked.lookup) if label else []
+    positions = unlabelled(candidates, silent, asked.lookup) if label else []
     if label is None or not positions:
         return {}
     names: dict[str, str] = {}

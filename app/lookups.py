@@ -2,7 +2,7 @@
 
 The index is at most one poll behind what other processes write, and never behind what this one has written. So labels
 are the index's, and counts are read again only when they are as old as that: a re-ranking costs the store nothing. Only
-while the index is further behind is the store asked for documents that the index does not know.
+while the index is further behind, or follows a change of the registry, is the store asked for labels.
 """
 
 import asyncio
@@ -80,6 +80,7 @@ class Lookups:
         self._settings: Remembered[str, CollectionSettings] = Remembered(REMEMBERED_SETTINGS)
         self._targets: Remembered[tuple[str, str], ExternalTarget] = Remembered(REMEMBERED_TARGETS)
         self._counts: Remembered[Hashable, _Counted] = Remembered(REMEMBERED_COUNTS)
+        self._relabelled_s = 0.0  # when a registry was last seen to be another than before
         self._forgotten = 0  # times that `forget` was called: what was asked for before is not kept after
 
     async def aliases(self, collection: str) -> Mapping[str, str]:
@@ -101,14 +102,14 @@ class Lookups:
         entity: str | None,
         ids: Sequence[str],
         facets: Sequence[str] = (ALL,),
-        labelled: Sequence[str] = (),
+        others: Sequence[str] = (),
     ) -> Found:
         """Labels of documents, and counts of an entity under whatever name it is asked for.
 
         Parameters
         ----------
         ids : documents whose labels are wanted.
-        labelled : documents that are labelled already: of them only those that are excluded matter.
+        others : documents of which only matters whether they are excluded; they may hold those of `ids` again.
         """
         asked = entity
         known = self._settings.get(collection)
@@ -117,13 +118,14 @@ class Lookups:
             while True:
                 if asked is not None:
                     entity = known.aliases.get(asked, asked) if known else asked
-                found = await self._found(collection, index, entity, ids, facets, labelled)
-                known = found.settings
-                if asked is None or known.aliases.get(asked, asked) == entity:
+                found = await self._found(collection, index, entity, ids, facets, others)
+                before, known = known, found.settings
+                same_labels = before is None or known.registry == before.registry
+                if same_labels and (asked is None or known.aliases.get(asked, asked) == entity):
                     return Found(found, entity, None)
         except StoreUnavailableError as error:
             external = self._targets.get((collection, entity or ""))
-            last = _last_known(index, known, entity, _labels(index, entity, ids, labelled), len(facets), external)
+            last = _last_known(index, known, entity, _labels(index, entity, ids, others), len(facets), external)
             return Found(last, entity, error.detail)
 
     async def _found(
@@ -133,21 +135,24 @@ class Lookups:
         entity: str | None,
         ids: Sequence[str],
         facets: Sequence[str],
-        labelled: Sequence[str],
+        others: Sequence[str],
     ) -> Lookup:
         self._check()
-        labels = _labels(index, entity, ids, labelled)
-        missing = [name for name in (*ids, *labelled) if name not in labels] if self._behind() else ()
-        counted = None if missing else self._counts.get((collection, entity, *facets))
+        if self._is_behind():
+            return await self._read(collection, entity, list({*ids, *others}), facets)
+        labels = _labels(index, entity, ids, others)
+        counted = self._counts.get((collection, entity, *facets))
         if counted is not None and monotonic() - counted.at <= self._staleness_s:
             return replace(counted.lookup, labels=labels)
-        found = await self._read(collection, entity, missing, facets)
-        return replace(found, labels={**labels, **found.labels})
+        return replace(await self._read(collection, entity, (), facets), labels=labels)
 
     async def _read(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
         before, begin = self._forgotten, monotonic()
         found = await self._asked(lambda: self._store.lookup(collection, entity, ids, facets))
         if found.known:
+            last = self._settings.get(collection)
+            if last is not None and last.registry != found.settings.registry:
+                self._relabelled_s = monotonic()
             self._settings.put(collection, found.settings)
         if found.external and entity is not None:
             self._targets.put((collection, entity), found.external)
@@ -171,8 +176,9 @@ class Lookups:
         except StoreUnavailableError as error:
             return {}, error.detail
 
-    def _behind(self) -> bool:
-        return self._follower.lag.seconds > BEHIND * self._staleness_s
+    def _is_behind(self) -> bool:
+        lag = self._follower.lag
+        return lag.seconds > BEHIND * self._staleness_s or (lag.step_s or 0) < self._relabelled_s
 
     def _check(self) -> None:
         if not self._follower.caught_up:
@@ -201,11 +207,9 @@ class Lookups:
         return answer
 
 
-def _labels(
-    index: CollectionIndex, entity: str | None, ids: Sequence[str], labelled: Sequence[str]
-) -> dict[str, Labels]:
-    """What the index knows of the documents; of those that are labelled, which are excluded."""
-    hidden = dict.fromkeys(index.excluded(labelled), _EXCLUDED)
+def _labels(index: CollectionIndex, entity: str | None, ids: Sequence[str], others: Sequence[str]) -> dict[str, Labels]:
+    """What the index knows of the documents; of the others, which are excluded."""
+    hidden = dict.fromkeys(index.excluded(others), _EXCLUDED)
     return {**index.labels(entity, ids), **hidden} if ids else hidden
 
 

@@ -118,6 +118,7 @@ class Brought(list[CandidateInput]):
         given = (*candidates, *tail) if tail else candidates
         super().__init__([c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in given])
         self.n_candidates = len(candidates)
+        self.ids = [c.id for c in self if c.id is not None]
 
     def pointer(self, i: int) -> str:
         """Where the i-th of all stands in the request."""
@@ -144,7 +145,7 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> Brought:
     if None in scores and scores.count(None) < len(scores):
         pointer = brought.pointer(scores.index(None))
         raise InvalidRequestError.at(f"{pointer}/score", "either all candidates have a score or none")
-    if not "".join([c.id for c in brought if c.id is not None]).isascii():
+    if not "".join(brought.ids).isascii():
         _check_ids(brought)
     _check_embeddings(brought)
     return brought
@@ -168,14 +169,14 @@ def _check_embeddings(brought: Brought) -> None:
             )
 
 
-def tell_opinions(candidates: Sequence[CandidateInput]) -> list[bool]:
-    """Whether each candidate tells its opinions itself, so that nobody else is asked for them."""
-    return [c.opinions is not None or c.si is not None for c in candidates]
+def silent(candidates: Sequence[CandidateInput]) -> list[int]:
+    """Positions of the candidates that tell nothing of their opinions, so that somebody else is asked for them."""
+    return [i for i, c in enumerate(candidates) if c.opinions is None and c.si is None]
 
 
 def pool_of_request(
     brought: Brought,
-    told: Sequence[bool],
+    silent: Sequence[int],
     scores: Scores,
     entity: str | None,
     lookup: Lookup,
@@ -187,7 +188,7 @@ def pool_of_request(
 
     Parameters
     ----------
-    told : as `tell_opinions`.
+    silent : see there.
     labels_of_texts : of those of `unlabelled` that a labeller labelled, by position.
 
     Raises
@@ -195,30 +196,31 @@ def pool_of_request(
     InvalidRequestError : a label is off the scale.
     """
     bin_of, stored = _OpinionBins(lookup.settings), lookup.labels
-    bins, matched = [UNKNOWN] * len(brought), [False] * len(brought)
-    i = 0
-    try:
-        for i, c in enumerate(brought):
-            if not told[i]:
-                label = labels_of_texts.get(i)
-                if label is None:
-                    bins[i], matched[i] = stored_label(stored.get(c.id or ""))
-                else:
-                    own = label.entities.get(entity) if entity is not None else None
-                    bins[i], matched[i] = (label.document, False) if own is None else (own, True)
-                continue
+    bins: list[int] = []
+    matched: list[bool] = []
+    for c in brought:
+        own, matches, said = UNKNOWN, False, -1
+        try:
             if c.si is not None:
-                bins[i] = bin_of_position(c.si, bin_of.scale)
+                own = bin_of_position(c.si, bin_of.scale)
+            said = 0
             for o in c.opinions or ():
-                try:
-                    name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
-                except InvalidRequestError as error:
-                    j = next(j for j, other in enumerate(c.opinions or ()) if other is o)
-                    raise error.below(f"/opinions/{j}") from error
-                if name == entity and not matched[i]:
-                    bins[i], matched[i] = b, True
-    except InvalidRequestError as error:
-        raise error.below(brought.pointer(i)) from error
+                name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
+                if name == entity and not matches:
+                    own, matches = b, True
+                said += 1
+        except InvalidRequestError as error:
+            at = f"/opinions/{said}" if said >= 0 else ""
+            raise error.below(brought.pointer(len(bins)) + at) from error
+        bins.append(own)
+        matched.append(matches)
+    for i in silent:
+        label = labels_of_texts.get(i)
+        if label is None:
+            bins[i], matched[i] = stored_label(stored.get(brought[i].id or ""))
+        else:
+            found = label.entities.get(entity) if entity is not None else None
+            bins[i], matched[i] = (label.document, False) if found is None else (found, True)
     ids = [c.id for c in brought]
     indices: list[int | None] = list(range(len(ids)))
     return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, brought, scores.query_vector)
@@ -240,10 +242,10 @@ class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
         return found
 
 
-def unlabelled(candidates: Sequence[CandidateInput], told: Sequence[bool], lookup: Lookup) -> list[int]:
+def unlabelled(candidates: Sequence[CandidateInput], silent: Sequence[int], lookup: Lookup) -> list[int]:
     """Positions of the candidates with a text of which neither the request nor the store tells an opinion."""
     known = lookup.labels
-    return [i for i, c in enumerate(candidates) if c.text and not told[i] and (c.id is None or c.id not in known)]
+    return [i for i in silent if candidates[i].text and candidates[i].id not in known]
 
 
 def stored_label(stored: Labels | None) -> tuple[int, bool]:

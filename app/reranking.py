@@ -23,9 +23,9 @@ from app.pool import (
     checked_candidates,
     pool_of_request,
     scores_of,
+    silent,
     stored_label,
     tail_beyond,
-    tell_opinions,
     without_duplicates,
 )
 from app.resources import Resources
@@ -64,15 +64,14 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
     watch = Stopwatch()
     population = _checked(request, resources)
     brought = checked_candidates(request, resources.settings.max_candidates)
-    told = tell_opinions(brought)
-    bare = [c.id for c, tells in zip(brought, told, strict=True) if not tells and c.id is not None]
-    labelled = [c.id for c, tells in zip(brought, told, strict=True) if tells and c.id is not None]
-    asked = await asked_of(request, resources, watch, population, bare, labelled)
+    unsaid = silent(brought)
+    wanted = [name for i in unsaid if (name := brought[i].id) is not None]
+    asked = await asked_of(request, resources, watch, population, wanted, brought.ids)
     with watch.stage("encode"):
         scores = await scores_of(request, brought, resources.encoder)
     with watch.stage("labels"):
-        by_labeller = await labels_of_texts(brought, told, asked)
-        given = pool_of_request(brought, told, scores, asked.entity, asked.lookup, by_labeller)
+        by_labeller = await labels_of_texts(brought, unsaid, asked)
+        given = pool_of_request(brought, unsaid, scores, asked.entity, asked.lookup, by_labeller)
         n = brought.n_candidates
         pool, dropped = without_duplicates(given if n == len(given) else given.take(range(n)))
         tail = None if request.tail is None else tail_beyond(pool, given.take(range(n, len(given))))

@@ -7,7 +7,7 @@ import pytest
 from app.follower import Follower
 from app.index.local import LocalIndex
 from app.lookups import Found, Lookups
-from app.store.base import Labels, Lookup, Store
+from app.store.base import CollectionSettings, Labels, Lookup, Store
 from tests.conftest import put
 
 NEVER_S = 3600
@@ -42,8 +42,8 @@ class Reader:
         self.follower = Follower(store, index, NEVER_S)
         self._lookups = Lookups(self.store, index, self.follower, staleness_s, timeout_s, retry_s)
 
-    async def of(self, *ids: str, entity: str | None = "room", labelled: Sequence[str] = ()) -> Found:
-        return await self._lookups.lookup("c", entity, ids, labelled=labelled)
+    async def of(self, *ids: str, entity: str | None = "room", others: Sequence[str] = ()) -> Found:
+        return await self._lookups.lookup("c", entity, ids, others=others)
 
     def forget(self) -> None:
         self._lookups.forget()
@@ -70,7 +70,7 @@ async def test_labels_are_the_stores_whether_the_index_has_them_or_is_behind(sto
     await reader.follower.catch_up()
     await store.apply("c", [put("new", {"room": 6})])
     found = await reader.of("a", "whole", "other", "new", "unknown")
-    assert reader.store.asked == ([["new", "unknown"]] if behind else [[]])
+    assert list(map(set, reader.store.asked)) == ([{"a", "whole", "other", "new", "unknown"}] if behind else [set()])
     assert found.lookup.labels == {**LABELLED, **({"new": Labels(6, None, False)} if behind else {})}
     assert (await reader.of("a", "whole", entity=None)).lookup.labels == {
         "a": Labels(None, None, False),
@@ -82,12 +82,32 @@ async def test_that_a_labelled_document_is_excluded_is_still_found_out(store: St
     await store.apply("c", [put("a", {"room": 1}), put("hidden", {"room": 1}, excluded=True)])
     reader = Reader(store)
     await reader.follower.catch_up()
-    found = await reader.of(labelled=["a", "hidden", "unknown"])
+    found = await reader.of(others=["a", "hidden", "unknown"])
     assert reader.store.asked == [[]]
     assert found.lookup.labels == {"hidden": Labels(None, None, True)}
     await store.apply("c", [put("a", {"room": 1}, excluded=True), put("hidden", {"room": 1})])
     await reader.follower.catch_up()
-    assert set((await reader.of(labelled=["a", "hidden"])).lookup.labels) == {"a"}
+    assert set((await reader.of(others=["a", "hidden"])).lookup.labels) == {"a"}
+
+
+async def test_after_a_registry_change_elsewhere_labels_are_the_stores_until_the_index_has_followed(
+    store: Store,
+):
+    await store.apply("c", [put("a", {"breakfast": 1}), put("b", {"brekkie": 6})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    await reader.of("a", "b", entity="breakfast")
+    await store.put_settings("c", CollectionSettings(registry={"breakfast": ("brekkie",)}))
+    reader.forget()  # as time would
+    for _ in range(2):
+        found = await reader.of("a", "b", entity="breakfast")
+        assert [found.lookup.labels[name].entity_bin for name in ("a", "b")] == [1, 6]
+        assert found.lookup.entity_counts == [[0, 1, 0, 0, 0, 0, 1]]
+    asked = len(reader.store.asked)
+    await reader.follower.catch_up()
+    found = await reader.of("a", "b", entity="breakfast")
+    assert [found.lookup.labels[name].entity_bin for name in ("a", "b")] == [1, 6]
+    assert len(reader.store.asked) == asked
 
 
 async def test_counts_are_read_anew_when_they_are_too_old_or_something_was_written_here(store: Store):
