@@ -43,7 +43,9 @@ async def service(settings: Settings, encoder: Encoder, largest: int) -> AsyncIt
     with tempfile.TemporaryDirectory(prefix="warp-evaluation-") as folder:
         own = settings.model_copy(
             update={
-                "store": f"sqlite:///{Path(folder) / 'warp.db'}",
+                "data_dir": Path(folder),
+                "store": None,
+                "index": "local",
                 "encoder": None,
                 "max_candidates": max(largest, settings.max_candidates),
                 "max_k": max(largest, settings.max_k),

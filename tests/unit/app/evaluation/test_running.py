@@ -55,6 +55,18 @@ async def test_what_is_measured_is_what_callers_of_the_service_get(tmp_path: Pat
     encoder.close()
 
 
+async def test_the_operators_store_index_and_engine_are_left_alone(tmp_path: Path):
+    """A running service shares its data directory with its workers, and would take over what lies there."""
+    findings = await run(tmp_path, disturb=False, methods=["auto"])
+    theirs = Settings(data_dir=tmp_path / "theirs", store="redis://nowhere:1", index="qdrant://nowhere:1/x")
+    async with service(theirs, fake_encoder(), 30) as resources:
+        vectors = await fake_encoder().encode(findings.corpus.texts)
+        human = findings.labels["human"]
+        await load(resources, "human", findings.corpus, human, vectors, findings.layout.pole_queries, lambda: None)
+        assert len(resources.index["human"].entities("", 99)) == len(human.opinions)
+    assert not (tmp_path / "theirs").exists()
+
+
 async def test_nothing_finished_is_done_again(tmp_path: Path):
     first, second = Inline(), Inline()
     before = await run(tmp_path, workers=first, methods=["w1_minimizer", "auto"])
