@@ -3,18 +3,30 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from app.clock import Stopwatch
 from app.pool import Pool
 from app.presentation import by_position, finite, position, target_output
-from app.schemas import Ask, CandidateInput, Decision, Distributions, EntitySource, Quality, RerankResponse, Result
+from app.schemas import (
+    Ask,
+    CandidateInput,
+    Decision,
+    Distributions,
+    EntitySource,
+    Quality,
+    RerankResponse,
+    Result,
+)
 from app.store.base import StoredDocument
 from warp_core import SELECTORS, CandidatePool, Selection, reachable_w1
 from warp_core.candidates import matched_share
 from warp_core.distributions import shares
 from warp_core.transport import w1_of_counts
+
+Content: TypeAlias = tuple[str | UnsetType, dict[str, Any] | UnsetType, dict[str, str] | UnsetType]
 
 
 @dataclass(frozen=True)
@@ -79,7 +91,8 @@ def _results(request: Ask, outcome: Outcome, stored: Mapping[str, StoredDocument
     shown: list[float | None] = [*(position(b, scale) for b in range(scale.n_bins)), None]  # the last is UNKNOWN's
     results = []
     for rank, (i, w1) in enumerate(zip(chosen.indices.tolist(), chosen.w1_after, strict=True)):
-        name, index, brought = pool.ids[i], pool.indices[i], pool.brought[i]
+        name, index = pool.ids[i], pool.indices[i]
+        text, metadata, attributes = _content(pool.brought[i], stored.get(name or ""))
         result = Result(
             id=name,
             index=index,
@@ -89,12 +102,10 @@ def _results(request: Ask, outcome: Outcome, stored: Mapping[str, StoredDocument
             entity_match=pool.matched[i],
             origin="expansion" if index is None else "pool",
             w1_after=finite(w1),
+            text=text,
+            metadata=metadata,
+            attributes=attributes,
         )
-        if brought is not None:
-            _return_as_given(result, brought)
-        elif name is not None and name in stored:
-            content = stored[name].content
-            result.text, result.metadata, result.attributes = content.text, content.metadata, content.attributes
         results.append(result)
     if request.explain:
         _tell_gains(results, chosen.w1_after, scale.range)
@@ -109,13 +120,15 @@ def _tell_gains(results: Sequence[Result], path: Sequence[float], empty: float) 
         before = before if math.isnan(w1) else w1
 
 
-def _return_as_given(result: Result, candidate: CandidateInput) -> None:
-    if candidate.text is not None:
-        result.text = candidate.text
-    if candidate.metadata is not None:
-        result.metadata = candidate.metadata
-    if candidate.attributes is not None:
-        result.attributes = candidate.attributes
+def _content(brought: CandidateInput | None, stored: StoredDocument | None) -> Content:
+    """Text, metadata and attributes: as the request told them, else as they are stored; UNSET what nobody told."""
+    if brought is not None:
+        return (
+            UNSET if brought.text is None else brought.text,
+            UNSET if brought.metadata is None else brought.metadata,
+            UNSET if brought.attributes is None else brought.attributes,
+        )
+    return (UNSET,) * 3 if stored is None else (stored.content.text, stored.content.metadata, stored.content.attributes)
 
 
 def _quality(request: Ask, outcome: Outcome) -> Quality:

@@ -88,7 +88,7 @@ class CandidatePool:
         """The pool of some of these candidates, in the order given; shape of `positions`: (M,)."""
         part = copy(self)
         part._queue_orders = {}
-        for derived in ("by_relevance", "directions", "unit_embeddings"):
+        for derived in ("by_relevance", "directions", "unit_embeddings", "_all_counts", "_matched_counts"):
             part.__dict__.pop(derived, None)
         part.relevance, part.bins = self.relevance[positions], self.bins[positions]
         part.matched = self.matched[positions]
@@ -160,9 +160,20 @@ class CandidatePool:
 
     def counts(self, positions: Sequence[int] | IntArray | None = None, *, matched_only: bool = False) -> list[int]:
         """Documents in each bin among `positions` (all, when left out); unknown bins count nowhere."""
-        bins = self.bins if positions is None else self.bins[positions]
-        if matched_only:
-            bins = bins[self.matched if positions is None else self.matched[positions]]
+        if positions is None:
+            return list(self._matched_counts if matched_only else self._all_counts)
+        bins = self.bins[positions]
+        return self._counted(bins[self.matched[positions]] if matched_only else bins)
+
+    @cached_property
+    def _all_counts(self) -> list[int]:
+        return self._counted(self.bins)
+
+    @cached_property
+    def _matched_counts(self) -> list[int]:
+        return self._counted(self.bins[self.matched])
+
+    def _counted(self, bins: IntArray) -> list[int]:
         counted: list[int] = np.bincount(bins + 1, minlength=self.scale.n_bins + 1)[1:].tolist()
         return counted
 
