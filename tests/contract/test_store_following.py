@@ -16,20 +16,23 @@ def many(b: int, n: int = MANY) -> list[Change]:
     return [put(f"d{i}", {"room": b}) for i in range(n)]
 
 
-def state(entry: IndexEntry) -> tuple[bool, bool, dict[str, int], bytes | None]:
+def state(entry: IndexEntry) -> tuple[bool, bool, dict[str, int], int | None, bytes | None]:
     vector = None if entry.vector is None else entry.vector.tobytes()
-    return entry.present, entry.excluded, dict(entry.bins), vector
+    return entry.present, entry.excluded, dict(entry.bins), entry.document_bin, vector
 
 
 async def test_all_documents_come_in_their_present_state(store: Store) -> None:
     vector, space = np.array([0.1, -0.0, 1e-45], np.float32), VectorSpace(3, None)
     await store.apply("c", [put("a", {"room": 1}, vector=vector), put("b", {"room": 2}), put("gone", {"x": 3})], space)
+    await store.apply("c", [put("whole", bin=0), put("both", {"room": 2}, bin=6)])
     await store.apply("other", [put("a", {"food": 5}, excluded=True)])
     await store.apply("c", [put("a", {"room": 4, "food": 0}, vector=-vector), Change("gone")], space)
     assert {(e.collection, e.id): state(e) for e in (await walk(store)).entries if e.present} == {
-        ("c", "a"): (True, False, {"room": 4, "food": 0}, (-vector).tobytes()),
-        ("c", "b"): (True, False, {"room": 2}, None),
-        ("other", "a"): (True, True, {"food": 5}, None),
+        ("c", "a"): (True, False, {"room": 4, "food": 0}, None, (-vector).tobytes()),
+        ("c", "b"): (True, False, {"room": 2}, None, None),
+        ("c", "whole"): (True, False, {}, 0, None),
+        ("c", "both"): (True, False, {"room": 2}, 6, None),
+        ("other", "a"): (True, True, {"food": 5}, None, None),
     }
 
 
@@ -40,14 +43,14 @@ async def test_past_a_cursor_come_only_the_documents_that_changed_since(store: S
     await store.apply("other", [put("same", {"room": 1})])
     cursor = (await walk(store)).cursor
     await store.apply("c", [put("twice", {"room": 2}), Change("gone"), Change("back")])
-    await store.apply("c", [put("twice", {"room": 3}), put("back"), put("hidden", {"room": 1}, excluded=True)])
+    await store.apply("c", [put("twice", {"room": 3}), put("back", bin=4), put("hidden", {"room": 1}, excluded=True)])
     await store.apply("other", [put("new", {"food": 6})])
     assert {(e.collection, e.id): state(e) for e in (await walk(store, cursor)).entries} == {
-        ("c", "twice"): (True, False, {"room": 3}, None),
-        ("c", "gone"): (False, False, {}, None),
-        ("c", "back"): (True, False, {}, None),
-        ("c", "hidden"): (True, True, {"room": 1}, None),
-        ("other", "new"): (True, False, {"food": 6}, None),
+        ("c", "twice"): (True, False, {"room": 3}, None, None),
+        ("c", "gone"): (False, False, {}, None, None),
+        ("c", "back"): (True, False, {}, 4, None),
+        ("c", "hidden"): (True, True, {"room": 1}, None, None),
+        ("other", "new"): (True, False, {"food": 6}, None, None),
     }
 
 
