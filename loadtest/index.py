@@ -77,7 +77,7 @@ def mapped(vectors: Vector, directory: Path, approximate_from: int) -> Segment:
     entities, bins = rng.integers(0, max(1, n // MEMBERS), n).tolist(), rng.choice(len(BINS), n, p=BINS).tolist()
     hashes = np.array([hash_of(f"d{i}") for i in range(n)], np.uint64)
     opinions = [{f"e{entity}": b} for entity, b in zip(entities, bins, strict=True)]
-    whole = segment_of([f"d{i}" for i in range(n)], opinions, vectors, hashes)
+    whole = segment_of([f"d{i}" for i in range(n)], opinions, [-1] * n, vectors, hashes)
     merger = Merger([Part(whole, np.arange(n))], approximate_from, lambda: None)
     return read_segment(directory, write_segment(directory, "s.segment", merger))
 
