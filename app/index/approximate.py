@@ -26,10 +26,10 @@ SAMPLE = 48
 """Training vectors a list."""
 ROUNDS = 8
 """Of k-means."""
-FIRST = 4
+FIRST = 2
 """The first round looks into lists that hold this many times k documents."""
-ROUND = 8
-"""Least number of lists in a further round, which else is a quarter of those before it."""
+ROUND = 4
+"""Least number of lists in a further round, which else is a third of those before it."""
 ENOUGH = 0.01
 """A round that brings fewer than this share of k was the last."""
 UNLIKELY = 4.0
@@ -101,7 +101,7 @@ def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Ro
         elif similar[order[done]] + UNLIKELY * float(segment.spread[0]) < scores.min():
             break
         else:
-            upto = done + max(ROUND, done // 4)
+            upto = done + max(ROUND, done // 3)
         found = living(positions(segment.list_ends, order[done:upto])[0])
         new = inner_products(segment.matrix, found, query)
         better = int((new > scores.min()).sum()) if full else k

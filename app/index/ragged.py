@@ -46,4 +46,7 @@ def packed(texts: Sequence[str]) -> tuple[Bytes, Ends]:
 def unpacked(values: Bytes, ends: Ends) -> list[str]:
     """The texts again."""
     whole, limits = values.tobytes(), ends.tolist()
+    if whole.isascii():
+        text = whole.decode()
+        return [text[a:b] for a, b in pairwise(limits)]
     return [whole[a:b].decode() for a, b in pairwise(limits)]
