@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from operator import add
 
+from app.errors import StoreUnavailableError
 from app.store.base import (
     TOMBSTONE_LIFE_S,
     Ack,
@@ -25,11 +26,13 @@ from app.store.facets import ALL
 from app.store.redis import changing, layout, recounting
 from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
-from app.store.redis.layout import Keys, digest_of, rules_of
+from app.store.redis.layout import Keys, Standing, digest_of, rules_of
 from app.store.redis.server import open_server
 
 PAGE = 500
 """Documents that an export reads at once."""
+ATTEMPTS = 10
+"""How often settings are put that others have changed meanwhile."""
 
 
 class RedisStore:
@@ -55,49 +58,66 @@ class RedisStore:
         return await self._catalog.collections()
 
     async def settings(self, collection: str) -> CollectionSettings | None:
-        return (await self._catalog.fixed(collection))[0]
+        standing, _ = await self._catalog.fixed(collection)
+        return standing.settings if standing else None
 
     async def vector_space(self, collection: str) -> VectorSpace | None:
         return (await self._catalog.fixed(collection))[1]
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
-        before, followed = (await self._catalog.fixed(collection))[0], await self._catalog.followed(collection)
-        if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
-            await self._catalog.put(collection, settings)
-        elif not await self._put_rules(collection, before, settings):
-            return False
-        else:
-            if before is not None:
-                # After a change that was broken off nobody knows under which names opinions count: all are looked at.
-                moved = before.renamed(settings) if followed == digest_of(before) else None
-                await changing.relabel(self._server, self._catalog, collection, moved)
-            await self._catalog.note_followed(collection, settings)
-        # Whoever put another registry at the same time may have moved opinions after the one that stands was put.
-        while (standing := (await self._catalog.fixed(collection))[0]) is not None:
-            if await self._catalog.followed(collection) == digest_of(standing):
-                break
-            await changing.claimed(self._server, await self._catalog.keys(), collection, standing)
-            await changing.relabel(self._server, self._catalog, collection, None)
-            await self._catalog.note_followed(collection, standing)
-        return True
+        for _ in range(ATTEMPTS):
+            standing, _ = await self._catalog.fixed(collection)
+            followed = await self._catalog.followed(collection)
+            same = standing is not None and rules_of(standing.settings) == rules_of(settings)
+            put: bool | None
+            if standing is not None and same and followed == digest_of(settings):
+                put = await self._catalog.put(collection, settings, standing.generation, standing) is not None
+            else:
+                put = await self._put_rules(collection, standing, settings, followed)
+            if put is None:
+                return False
+            if put:
+                await self._see_through(collection)
+                return True
+        raise StoreUnavailableError(f"the settings of {collection!r} are changed by others all the time")
 
     async def _put_rules(
-        self, collection: str, before: CollectionSettings | None, settings: CollectionSettings
-    ) -> bool:
-        """Have partitions and catalog take new rules, or, where a scale forbids it, none of them."""
-        keys = await self._catalog.keys()
-        # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
-        # whoever found the old ones there may have claimed a partition back.
-        for again in (False, True):
-            if not await changing.claimed(self._server, keys, collection, settings):
-                if before is not None:
-                    await changing.claimed(self._server, keys, collection, before)
-                    if again:
-                        await self._catalog.put(collection, before)
-                return False
-            if not again:
-                await self._catalog.put(collection, settings)
+        self, collection: str, standing: Standing | None, settings: CollectionSettings, followed: str
+    ) -> bool | None:
+        """Have partitions and catalog take new rules, and documents follow. False: others came first; None: a scale
+        forbids it.
+        """
+        keys, confirm = await self._catalog.keys(), self._catalog.confirm
+        # Partitions before the catalog, so that it does not tell of rules that documents forbid.
+        new = Standing(settings, 1 + (standing.generation if standing else 0))
+        newest = await changing.claimed(self._server, keys, collection, new, confirm)
+        if newest is not None and newest > new.generation:  # the catalog has lost what they were told of
+            new = Standing(settings, newest + 1)
+            newest = await changing.claimed(self._server, keys, collection, new, confirm)
+        if newest is None:
+            # Partitions without documents may have taken them: they get back those that stand, as newer ones.
+            if standing and (again := await self._catalog.put(collection, standing.settings, new.generation, standing)):
+                await changing.claimed(self._server, keys, collection, again, confirm)
+            return None
+        if not await self._catalog.put(collection, settings, new.generation, standing):
+            return False
+        if standing:
+            # After a change that was broken off nobody knows under which names opinions count: all are looked at.
+            known = followed == digest_of(standing.settings)
+            moved = standing.settings.renamed(settings) if known else None
+            await changing.relabel(self._server, self._catalog, collection, moved)
+        await self._catalog.note_followed(collection, settings)
         return True
+
+    async def _see_through(self, collection: str) -> None:
+        """Have all documents follow the registry that stands: who put another one at the same time may have moved
+        opinions after it was put.
+        """
+        while (present := await self.settings(collection)) is not None:
+            if await self._catalog.followed(collection) == digest_of(present):
+                break
+            await changing.relabel(self._server, self._catalog, collection, None)
+            await self._catalog.note_followed(collection, present)
 
     # Documents
 
@@ -180,8 +200,8 @@ class RedisStore:
                 ),
             ]
         )
-        settings, space = await self._catalog.understood(collection, fixed)
-        known, settings = settings is not None, settings or CollectionSettings()
+        standing, space = await self._catalog.understood(collection, fixed)
+        known, settings = standing is not None, standing.settings if standing else CollectionSettings()
         n_bins = len(settings.positions)
         totals = [[0] * n_bins for _ in counts]
         labels: dict[str, Labels] = {}

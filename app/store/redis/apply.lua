@@ -16,7 +16,7 @@
 --          <facet><entity>  counts by bin; without an entity, over all of them (facets: app/store/facets.py)
 --          l:<n>     change log, a ring: [seq, chain, id] with n = seq mod length
 --          m         [seq, chain, documents]
---          s         rules: positions of the scale, and a hash of the registry that the labels follow
+--          s         rules: positions of the scale, a hash of the registry that the labels follow, and a generation
 --          r         number of repairs        x:<entity>  external target
 local key, rules, bins, ring, now, touch = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 

@@ -10,13 +10,15 @@ from app.errors import CollectionChangedError, StoreUnavailableError
 from app.remembered import Remembered
 from app.store.base import Ack, CollectionSettings, VectorSpace
 from app.store.redis import layout
-from app.store.redis.layout import FixedSettings, Format, Keys, catalog_key, digest_of
-from app.store.redis.server import Command, Server
+from app.store.redis.layout import FixedSettings, Format, Keys, Standing, catalog_key, digest_of
+from app.store.redis.server import Command, Script, Server
 
 _log = logging.getLogger(__name__)
 
 REMEMBERED_SETTINGS = 256
 CONFIRM_TIMEOUT_MS = 1000
+
+_PUT = Script("put.lua")
 
 
 class Catalog:
@@ -34,7 +36,7 @@ class Catalog:
         self._partitions = partitions
         self._wanted_ack = ack
         self._keys: Keys | None = None
-        self._known: Remembered[bytes, CollectionSettings] = Remembered(REMEMBERED_SETTINGS)
+        self._known: Remembered[bytes, Standing] = Remembered(REMEMBERED_SETTINGS)
         self.ack: Ack = "memory"
         """Where changes are once they are answered for; known once `keys` has been."""
         self.confirm: Command | None = None
@@ -101,7 +103,7 @@ class Catalog:
 
     async def understood(
         self, collection: str, raw: Sequence[bytes | None]
-    ) -> tuple[CollectionSettings | None, VectorSpace | None]:
+    ) -> tuple[Standing | None, VectorSpace | None]:
         """A collection's settings and vector space."""
         settings, space = raw
         known = None if settings is None else self._known.get(settings)
@@ -111,18 +113,25 @@ class Catalog:
             settings, space, registry = await self._server.call(*command)
             if settings is not None:
                 fixed = layout.decode_settings(settings)
-                known = msgspec.structs.replace(fixed.settings, registry=layout.decode_registry(registry))
+                whole = msgspec.structs.replace(fixed.settings, registry=layout.decode_registry(registry))
+                known = Standing(whole, fixed.generation, settings)
                 self._known.put(settings, known)
         return known, layout.decode_space(space) if space else None
 
-    async def fixed(self, collection: str) -> tuple[CollectionSettings | None, VectorSpace | None]:
+    async def fixed(self, collection: str) -> tuple[Standing | None, VectorSpace | None]:
         """The same, read now."""
         await self.keys()
         return await self.understood(collection, await self._server.call(*self.reading(collection)))
 
-    async def put(self, collection: str, settings: CollectionSettings) -> None:
-        """Keep a collection's settings."""
-        await self._server.call("HSET", catalog_key(self._prefix), *_written(collection, settings))
+    async def put(
+        self, collection: str, settings: CollectionSettings, generation: int, before: Standing | None
+    ) -> Standing | None:
+        """Keep a collection's settings, unless others stand there than `before`: then None."""
+        settings_field, fixed, registry_field, registry = _written(collection, settings, generation)
+        known = before.raw if before else b""
+        arguments = [settings_field, known, fixed, registry_field, registry]
+        (done,) = await self._server.run(_PUT, [(catalog_key(self._prefix), arguments)], self.confirm)
+        return Standing(settings, generation, fixed) if done else None
 
     async def followed(self, collection: str) -> str:
         """The digest of the registry that all stored opinions follow: of the last that was put and seen through."""
@@ -135,7 +144,7 @@ class Catalog:
 
     async def fixed_for(
         self, collection: str, space: VectorSpace | None, positions: tuple[float, ...] | None, create: bool
-    ) -> CollectionSettings | None:
+    ) -> Standing | None:
         """The settings that changes are to be made under, once the collection exists and its vector space is fixed.
 
         None when it does not exist, and need not be created.
@@ -144,13 +153,13 @@ class Catalog:
         ------
         CollectionChangedError : it has another scale or space; then nothing is created.
         """
-        settings, fixed_space = await self.fixed(collection)
-        if settings is None and not create:
+        standing, fixed_space = await self.fixed(collection)
+        if standing is None and not create:
             return None
-        _check(collection, settings or CollectionSettings(), fixed_space or space, space, positions)
-        if settings is None or (space is not None and fixed_space is None):
+        _check(collection, standing, fixed_space or space, space, positions)
+        if standing is None or (space is not None and fixed_space is None):
             key = catalog_key(self._prefix)
-            settings_field, fixed, registry_field, registry = _written(collection, CollectionSettings())
+            settings_field, fixed, registry_field, registry = _written(collection, CollectionSettings(), 0)
             commands: list[Command] = [
                 ("HSETNX", key, registry_field, registry),  # first, since the settings tell of it
                 ("HSETNX", key, settings_field, fixed),
@@ -158,25 +167,26 @@ class Catalog:
             if space is not None:
                 commands.append(("HSETNX", key, f"v:{collection}", layout.encode(space)))
             await self._server.together(commands)
-            settings, fixed_space = await self.fixed(collection)
-            _check(collection, settings or CollectionSettings(), fixed_space, space, positions)
-        return settings
+            standing, fixed_space = await self.fixed(collection)
+            _check(collection, standing, fixed_space, space, positions)
+        return standing
 
 
-def _written(collection: str, settings: CollectionSettings) -> list[Any]:
+def _written(collection: str, settings: CollectionSettings, generation: int) -> list[Any]:
     """Settings as fields and values of the catalog."""
     without = msgspec.structs.replace(settings, registry={})
-    fixed = FixedSettings(without, digest_of(settings))
+    fixed = FixedSettings(without, digest_of(settings), generation)
     return [f"c:{collection}", layout.encode(fixed), f"r:{collection}", layout.encode(settings.registry)]
 
 
 def _check(
     collection: str,
-    settings: CollectionSettings,
+    standing: Standing | None,
     fixed_space: VectorSpace | None,
     space: VectorSpace | None,
     positions: tuple[float, ...] | None,
 ) -> None:
+    settings = standing.settings if standing else CollectionSettings()
     if space is not None and space != fixed_space:
         raise CollectionChangedError(f"the vectors of {collection!r} are {fixed_space}, not {space}")
     if positions is not None and positions != settings.positions:

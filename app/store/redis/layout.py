@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
 from itertools import count
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -90,11 +90,32 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True):
     id: str
 
 
-class FixedSettings(msgspec.Struct, frozen=True):
+class FixedSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """`c:<name>`: the registry may be long, so whoever reads the settings often reads only whether it has changed."""
 
     settings: CollectionSettings
     registry_digest: str
+    generation: int = 0
+
+
+class Standing(NamedTuple):
+    """Settings as the catalog has them.
+
+    `generation` grows with every change of what labels follow: scale and registry. Each generation has one scale and
+    one registry, and a partition takes changes of no other than its own, and never an older one again: so nobody who
+    was slow can write what was true before.
+    """
+
+    settings: CollectionSettings
+    generation: int = 0
+    raw: bytes = b""
+    """As they are written there; empty when they are not."""
+
+    @property
+    def rules(self) -> bytes:
+        """All that labels follow; see `apply.lua`, field `s`."""
+        generation = b"|%d" % self.generation if self.generation else b""
+        return b"|".join(rules_of(self.settings)) + generation
 
 
 UNREADABLE = (msgspec.MsgspecError, ValueError)
@@ -197,9 +218,8 @@ def digest_of(settings: CollectionSettings) -> str:
 
 
 def rules_of(settings: CollectionSettings) -> tuple[bytes, bytes]:
-    """The positions of the scale, and with them all that labels follow; see `apply.lua`, field `s`."""
-    positions = encode(settings.positions)
-    return positions, positions + b"|" + digest_of(settings).encode()
+    """What labels follow: the positions of the scale, and a digest of the registry."""
+    return encode(settings.positions), digest_of(settings).encode()
 
 
 def vector_of(raw: bytes | None) -> Vector | None:
