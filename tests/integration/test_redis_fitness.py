@@ -1,7 +1,7 @@
 """Which servers are fit to be the store, and where a change is once it is answered for."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import redis
 
 from app.errors import StoreUnavailableError
 from app.store import open_store
-from app.store.base import Change, Store
+from app.store.base import Change, CollectionSettings, ExternalTarget, Store
 from app.store.redis import catalog
 from tests.conftest import put
 from tests.redis_server import NoServerError, RedisServer, packaged_valkey, running_redis
@@ -257,6 +257,52 @@ async def test_with_a_replica_a_change_is_on_it_once_it_is_answered_for(
     stored = await copy.document("c", "d")
     assert stored
     assert stored.content.text == "alone"
+    await copy.close()
+    await store.close()
+
+
+TARGET = ExternalTarget(CollectionSettings().positions, (1.0,) * 7)
+MERGED = CollectionSettings(registry={"room": ("rooms",)})
+PUTS: dict[str, Callable[[Store], Awaitable[bool]]] = {
+    "settings": lambda store: store.put_settings("c", CollectionSettings(stars=None)),
+    "the same settings": lambda store: store.put_settings("c", CollectionSettings()),
+    "registry": lambda store: store.put_settings("c", MERGED),
+    "a new collection": lambda store: store.put_settings("new", CollectionSettings()),
+    "target": lambda store: store.put_target("c", "room", TARGET),
+    "no target": lambda store: store.put_target("c", "room", None),
+    "no target where there is none": lambda store: store.put_target("c", "none", None),
+    "a target of a new collection": lambda store: store.put_target("new", "room", TARGET),
+}
+
+
+@pytest.mark.parametrize("what", PUTS)
+async def test_settings_and_targets_are_on_a_replica_too_once_they_are_answered_for(
+    started: Starts, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Each is answered for with a replica, and not while that is cut off."""
+    monkeypatch.setattr(catalog, "CONFIRM_TIMEOUT_MS", 1000)
+    master = started("--repl-diskless-sync-delay", "0")
+    replica = started("--replicaof", "127.0.0.1", str(master.port))
+    store = open_store(master.url, ack="replica")
+    with closing(link(master)) as opened:
+        wait_for_replica(opened)
+        await store.put_settings("c", CollectionSettings())
+        await store.put_target("c", "room", TARGET)
+        assert await PUTS[what](store) in (True, False)
+        monkeypatch.setattr(catalog, "CONFIRM_TIMEOUT_MS", 100)
+        await store.close()
+        store = open_store(master.url, ack="replica")
+        replica.process.send_signal(signal.SIGSTOP)
+        for _ in range(2):  # nor when it is asked again, and changes nothing
+            with pytest.raises(StoreUnavailableError, match="has not confirmed in time"):
+                await PUTS[what](store)
+        replica.process.send_signal(signal.SIGCONT)
+        wait_for_replica(opened)
+        assert await PUTS[what](store) in (True, False)
+    copy = open_store(replica.url)
+    for collection in await store.collections():
+        assert await copy.settings(collection) == await store.settings(collection)
+        assert await copy.targets(collection) == await store.targets(collection)
     await copy.close()
     await store.close()
 

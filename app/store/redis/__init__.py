@@ -27,12 +27,14 @@ from app.store.redis import changing, layout, recounting
 from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
 from app.store.redis.layout import Keys, Standing, digest_of, rules_of
-from app.store.redis.server import open_server
+from app.store.redis.server import Script, open_server
 
 PAGE = 500
 """Documents that an export reads at once."""
 ATTEMPTS = 10
 """How often settings are put that others have changed meanwhile."""
+
+_TARGET = Script("target.lua")
 
 
 class RedisStore:
@@ -222,11 +224,13 @@ class RedisStore:
         return Lookup(settings, known, space, labels, own, domain, layout.decode_target(target) if target else None)
 
     async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
-        place, field = self._place(await self._catalog.keys(), collection, entity), f"x:{entity}"
-        if target is None:
-            return bool(await self._server.call("HDEL", place, field))
-        await self._catalog.fixed_for(collection, None, None, create=True)
-        return not await self._server.call("HSET", place, field, layout.encode(target))
+        keys = await self._catalog.keys()
+        if target is not None:
+            await self._catalog.fixed_for(collection, None, None, create=True)
+        arguments = [f"x:{entity}", b"" if target is None else layout.encode(target)]
+        calls = [(self._place(keys, collection, entity), arguments)]
+        (had,) = await self._server.run(_TARGET, calls, self._catalog.confirm)
+        return bool(had)
 
     async def targets(self, collection: str) -> dict[str, ExternalTarget]:
         keys = await self._catalog.keys()

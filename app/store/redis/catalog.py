@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 REMEMBERED_SETTINGS = 256
 CONFIRM_TIMEOUT_MS = 1000
 
-_PUT = Script("put.lua")
+_CREATE, _PUT = Script("create.lua"), Script("put.lua")
 
 
 class Catalog:
@@ -160,13 +160,9 @@ class Catalog:
         if standing is None or (space is not None and fixed_space is None):
             key = catalog_key(self._prefix)
             settings_field, fixed, registry_field, registry = _written(collection, CollectionSettings(), 0)
-            commands: list[Command] = [
-                ("HSETNX", key, registry_field, registry),  # first, since the settings tell of it
-                ("HSETNX", key, settings_field, fixed),
-            ]
-            if space is not None:
-                commands.append(("HSETNX", key, f"v:{collection}", layout.encode(space)))
-            await self._server.together(commands)
+            arguments = [settings_field, fixed, registry_field, registry]
+            arguments += ["", ""] if space is None else [f"v:{collection}", layout.encode(space)]
+            await self._server.run(_CREATE, [(key, arguments)], self.confirm)
             standing, fixed_space = await self.fixed(collection)
             _check(collection, standing, fixed_space, space, positions)
         return standing
