@@ -286,6 +286,10 @@ class Store(Protocol):
 
         Where the registry changes, stored opinions move to the entities that they count under by now: all of them have
         moved when the call returns, and counts equal a recount all the time.
+
+        A target that was given for a name that has become another entity's is given to that one, if it has none; else
+        it is forgotten, and the log says so. Of several such names the first in order is the one that gives. Nothing
+        tells later whence a target came: it stays where it is when the name is taken out of the registry again.
         """
 
     async def acknowledgement(self) -> Ack:
@@ -326,7 +330,10 @@ class Store(Protocol):
         """
 
     async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
-        """Keep, or with None forget, a target given for an entity; whether there was one before."""
+        """Keep, or with None forget, a target given for an entity; whether there was one before.
+
+        Under another name that the registry has for it, it is the same entity.
+        """
 
     async def targets(self, collection: str) -> dict[str, ExternalTarget]:
         """All targets that were given, by entity."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.errors import CollectionChangedError
-from app.store.base import CollectionSettings, Store
+from app.errors import CollectionChangedError, StoreUnavailableError
+from app.store.base import CollectionSettings, ExternalTarget, Store
 from app.store.redis.server import Script
 from tests.conftest import Redis, counted, put
 from tests.redis_server import NoServerError
@@ -141,3 +141,46 @@ async def test_a_writer_that_was_slow_writes_nothing_on_a_scale_that_was_changed
     assert await changer.apply("c", [put("e", {"tea": 1})], None, other.positions) == ["created"]
     assert await counted(changer, "c") == {1: 1}
     assert await changer.drift() == []
+
+
+TARGET = ExternalTarget(PLAIN.positions, (1.0,) * 7)
+
+
+async def test_a_target_that_is_given_slowly_is_that_of_the_entity_that_the_name_belongs_to_by_then(
+    another_store: Callable[[], Store],
+) -> None:
+    changer, slow = another_store(), another_store()
+    await changer.put_settings("c", PLAIN)
+    about_to_put, put_now = held_at(slow, Script("target.lua"))
+    putting = asyncio.create_task(slow.put_target("c", "brekkie", TARGET))
+    await asyncio.wait_for(about_to_put.wait(), 10)
+    assert await changer.put_settings("c", MERGED)
+    put_now.set()
+    assert await asyncio.wait_for(putting, 10) is False
+    assert await changer.targets("c") == {"breakfast": TARGET}
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_targets_that_were_on_their_way_when_a_change_was_broken_off_arrive_when_it_is_repeated(
+    another_store: Callable[[], Store], caplog: Any, calls: int
+) -> None:
+    changer = another_store()
+    for name in ("brekkie", "morning meal"):
+        await changer.put_target("c", name, TARGET)
+    broken: Any = another_store()
+    run, left, script = broken._server.run, [calls], Script("target.lua")
+
+    async def until_then(called: Script, *arguments: Any) -> Any:
+        if called.sha == script.sha:
+            if not left[0]:
+                raise StoreUnavailableError("broken off for the test")
+            left[0] -= 1
+        return await run(called, *arguments)
+
+    broken._server.run = until_then
+    merged = CollectionSettings(registry={"breakfast": ("brekkie", "morning meal")})
+    with pytest.raises(StoreUnavailableError):
+        await broken.put_settings("c", merged)
+    assert await changer.put_settings("c", merged)
+    assert await changer.targets("c") == {"breakfast": TARGET}
+    assert "is forgotten" not in caplog.text

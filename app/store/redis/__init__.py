@@ -23,18 +23,16 @@ from app.store.base import (
     VectorSpace,
 )
 from app.store.facets import ALL
-from app.store.redis import changing, layout, recounting
+from app.store.redis import changing, layout, recounting, targets
 from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
 from app.store.redis.layout import Keys, Standing, digest_of, rules_of
-from app.store.redis.server import Script, open_server
+from app.store.redis.server import open_server
 
 PAGE = 500
 """Documents that an export reads at once."""
 ATTEMPTS = 10
 """How often settings are put that others have changed meanwhile."""
-
-_TARGET = Script("target.lua")
 
 
 class RedisStore:
@@ -108,6 +106,7 @@ class RedisStore:
             known = followed == digest_of(standing.settings)
             moved = standing.settings.renamed(settings) if known else None
             await changing.relabel(self._server, self._catalog, collection, moved)
+            await targets.follow_registry(self._server, self._catalog, collection)
         await self._catalog.note_followed(collection, settings)
         return True
 
@@ -119,6 +118,7 @@ class RedisStore:
             if await self._catalog.followed(collection) == digest_of(present):
                 break
             await changing.relabel(self._server, self._catalog, collection, None)
+            await targets.follow_registry(self._server, self._catalog, collection)
             await self._catalog.note_followed(collection, present)
 
     # Documents
@@ -190,7 +190,7 @@ class RedisStore:
         fixed, target, *partitions = await self._server.together(
             [
                 self._catalog.reading(collection),
-                ("HGET", self._place(keys, collection, entity or ""), f"x:{entity or ''}"),
+                targets.reading(keys, collection, entity or ""),
                 *(
                     (
                         "HMGET",
@@ -224,31 +224,10 @@ class RedisStore:
         return Lookup(settings, known, space, labels, own, domain, layout.decode_target(target) if target else None)
 
     async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
-        keys = await self._catalog.keys()
-        if target is not None:
-            await self._catalog.fixed_for(collection, None, None, create=True)
-        arguments = [f"x:{entity}", b"" if target is None else layout.encode(target)]
-        calls = [(self._place(keys, collection, entity), arguments)]
-        (had,) = await self._server.run(_TARGET, calls, self._catalog.confirm)
-        return bool(had)
+        return await targets.put(self._server, self._catalog, collection, entity, target)
 
     async def targets(self, collection: str) -> dict[str, ExternalTarget]:
-        keys = await self._catalog.keys()
-        found: dict[str, ExternalTarget] = {}
-        for p in range(keys.partitions):
-            at = 0
-            while True:
-                key = keys.partition(collection, p)
-                at, fields = await self._server.call("HSCAN", key, at, "MATCH", "x:*", "COUNT", PAGE)
-                found |= {field[2:].decode(): layout.decode_target(raw) for field, raw in fields.items()}
-                if at == 0:
-                    break
-        return dict(sorted(found.items()))
-
-    @staticmethod
-    def _place(keys: Keys, collection: str, entity: str) -> str:
-        """The partition that an entity's external target lies in."""
-        return keys.partition(collection, keys.partition_of(entity))
+        return await targets.every(self._server, await self._catalog.keys(), collection)
 
     # Looking after
 

@@ -65,7 +65,7 @@ async def apply(
             before, standing = standing, await catalog.fixed_for(collection, space, positions, create)
             if standing == before:
                 # Whoever changes the rules is between partitions and catalog, or was broken off there.
-                standing = await _regained(server, catalog, keys, collection, before, refusals)
+                standing = await regained(server, catalog, collection, before, refusals)
             if standing is None or refusals == ATTEMPTS:
                 raise CollectionChangedError(f"the scale or registry of {collection!r} changes all the time")
     return outcomes
@@ -94,14 +94,15 @@ async def _send(
     return {(p, tuple(batch)): answer for (p, batch), answer in zip(batches.items(), answers, strict=True)}
 
 
-async def _regained(
-    server: Server, catalog: Catalog, keys: Keys, collection: str, standing: Standing, refusals: int
+async def regained(
+    server: Server, catalog: Catalog, collection: str, standing: Standing, refusals: int
 ) -> Standing | None:
     """Have partitions follow the catalog, whose settings are returned; None where documents forbid it.
 
     Partitions are ahead of it while somebody changes the rules, who is given a moment. Then those that stand become the
     newer ones, and whoever was changing them has to begin anew.
     """
+    keys = await catalog.keys()
     newest = await claimed(server, keys, collection, standing, catalog.confirm)
     if newest is not None and newest > standing.generation:
         if refusals == 1:

@@ -1,5 +1,6 @@
 """What is written, each inside one transaction of the only writer."""
 
+import logging
 import sqlite3
 import time
 from collections import Counter
@@ -22,6 +23,8 @@ from app.store.facets import facets_of
 from app.store.sqlite.reads import collection_settings, decode_document, vector_of, vector_space
 from app.store.sqlite.schema import DOMAIN
 
+_log = logging.getLogger(__name__)
+
 Counts = Counter[tuple[str, str, int]]
 """By entity, facet and bin."""
 
@@ -43,6 +46,7 @@ def put_settings(db: sqlite3.Connection, collection: str, settings: CollectionSe
     db.execute("update collection set settings = ? where name = ?", (_encode(settings).decode(), collection))
     if before:
         _relabel(db, collection, before, settings)
+        _move_targets(db, collection, settings)
     return True
 
 
@@ -68,7 +72,26 @@ def _relabel(db: sqlite3.Connection, collection: str, before: CollectionSettings
         apply(db, collection, changes, None, None)
 
 
+def _move_targets(db: sqlite3.Connection, collection: str, settings: CollectionSettings) -> None:
+    """Give targets of names that are another entity's by now to that one, or forget them where it has one."""
+    for alias, target in db.execute(
+        "select entity, target from target where collection = ? order by entity", (collection,)
+    ).fetchall():
+        entity = settings.aliases.get(alias)
+        if entity is None:
+            continue
+        db.execute("delete from target where collection = ? and entity = ?", (collection, alias))
+        db.execute("insert or ignore into target values (?, ?, ?)", (collection, entity, target))
+        (kept,) = db.execute(
+            "select target from target where collection = ? and entity = ?", (collection, entity)
+        ).fetchone()
+        if kept != target:
+            _log.warning("the target given for %r is forgotten: that is %r by now, which has another", alias, entity)
+
+
 def put_target(db: sqlite3.Connection, collection: str, entity: str, target: ExternalTarget | None) -> bool:
+    settings = collection_settings(db, collection) or CollectionSettings()
+    entity = settings.aliases.get(entity, entity)
     had = db.execute("delete from target where collection = ? and entity = ?", (collection, entity)).rowcount == 1
     if target:
         _create(db, collection)
