@@ -1,5 +1,8 @@
 """Values in Redis that something else has falsified, or that nobody can read."""
 
+import asyncio
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from app.errors import StoreUnavailableError
 from app.follower import Follower
 from app.index.local import LocalIndex
-from app.store.base import Change, CollectionSettings, Drift, Store
+from app.store.base import Change, CollectionSettings, Damage, Drift, Store
 from app.store.redis import recounting
 from tests.conftest import Cluster, Redis, bins_of, counted, put, walk
 from tests.indexes import members
@@ -91,6 +94,7 @@ async def test_a_document_that_cannot_be_read_is_named_keeps_nobody_from_the_oth
 
     found = await store.drift()
     assert Drift("c", "", "", 0, counted=4, recounted=3) in found
+    assert found[-1] == Damage("c", "document", "bad")
     assert await store.repair() == found
     assert (await store.drift(), await counted(store, "c", "room")) == ([], {3: 3})
     assert await store.apply("c", [put("bad", {"room": 0})]) == ["created"]
@@ -153,15 +157,69 @@ async def test_a_repair_of_more_counts_than_one_call_takes_is_whole(
     assert (await store.drift(), sum((await counted(store, "c")).values())) == ([], 10)
 
 
-async def test_a_state_that_cannot_be_read_is_named(store: Store, backend: Redis) -> None:
-    await store.apply("c", [put("a", {"room": 3})])
-    backend.set_field("c", backend.partition_of("a"), "m", "garbage")
-    for refused in (store.drift(), store.repair(), store.changes(None)):
-        with pytest.raises(StoreUnavailableError, match="state of a partition cannot be read"):
-            await refused
-    with pytest.raises(StoreUnavailableError):
-        await store.apply("c", [put("a", {"room": 4})])
-    assert await counted(store, "c") == {3: 1}
+@pytest.mark.parametrize("raw", ["garbage", "[1,2]", "[]", '["a","b",1]', "", "{}"])
+async def test_a_state_that_cannot_be_read_is_named_and_made_anew_by_a_repair(
+    store: Store, backend: Redis, raw: str
+) -> None:
+    names = [name for i in range(200) if backend.partition_of(name := f"d{i}") == backend.partition_of("a")][:5]
+    await store.apply("c", [put(name, {"room": 3}) for name in ("a", *names)])
+    await store.apply("c", [Change(names[0])])
+    index = LocalIndex()
+    follower = Follower(store, index, NEVER_S)
+    await follower.catch_up()
+    place = backend.partition_of("a")
+    backend.set_field("c", place, "m", raw)
+    with pytest.raises(StoreUnavailableError, match=r"state of a partition cannot be read.*see warp-rerank verify"):
+        await store.changes(None)
+    assert await counted(store, "c") == {3: 5}
+    found = [Damage("c", "state", str(place))]
+    assert await store.drift() == found
+    assert str(found[0]) == f"c: the state of part {place} cannot be read: a repair makes it anew"
+    assert await store.repair() == found
+    assert await store.drift() == await store.repair() == []
+    assert backend.state("c", place)[2] == 5
+    assert await store.apply("c", [put("a", {"room": 4}), Change(names[1])]) == ["updated", "deleted"]
+    assert await counted(store, "c") == {3: 3, 4: 1}
+    await follower.catch_up()  # which knows a past that nobody can tell it the end of
+    assert members(index["c"]) == {"a": 4, **dict.fromkeys(names[2:], 3)}
+    assert await store.drift() == []
+
+
+async def test_a_state_that_is_repaired_by_two_at_once_while_one_writes_is_right(
+    store: Store, backend: Redis, another_store: Callable[[], Store]
+) -> None:
+    await store.apply("c", [put(f"d{i}", {"room": 3}) for i in range(60)])
+    for p in range(0, 16, 2):
+        backend.set_field("c", p, "m", "garbage")
+
+    async def write() -> None:
+        writer = another_store()
+        for i in range(60):
+            with contextlib.suppress(StoreUnavailableError):
+                await writer.apply("c", [put(f"d{i}", {"room": i % 7})])
+
+    await asyncio.gather(another_store().repair(), another_store().repair(), write())
+    assert await store.repair() == []
+    assert len(await store.documents("c", [f"d{i}" for i in range(60)])) == 60
+    assert sum((await counted(store, "c", "room")).values()) == 60
+
+
+async def test_a_document_that_a_repair_forgets_leaves_the_indexes_that_follow(store: Store, backend: Redis) -> None:
+    await store.apply("c", [put(f"d{i}", {"room": 3}) for i in range(40)])
+    index = LocalIndex()
+    follower = Follower(store, index, NEVER_S)
+    await follower.catch_up()
+    cursor = (await walk(store)).cursor
+    for name in ("d1", "d2"):
+        backend.set_field("c", backend.partition_of(name), f"d:{name}", "garbage")
+    await follower.catch_up()
+    assert {"d1", "d2"} <= members(index["c"]).keys()  # nobody has told it
+    await store.repair()
+    await follower.catch_up()
+    assert sorted(members(index["c"])) == sorted(f"d{i}" for i in range(40) if i not in (1, 2))
+    page = await walk(store, cursor)
+    assert (page.reset, {entry.id for entry in page.entries}) == (False, {"d1", "d2"})
+    assert await store.drift() == []
 
 
 async def test_one_who_follows_begins_anew_where_the_log_cannot_be_read(store: Store, backend: Redis) -> None:

@@ -12,6 +12,7 @@ from app.store.base import (
     Change,
     CollectionSettings,
     Cursor,
+    Damage,
     Drift,
     ExternalTarget,
     Labels,
@@ -234,15 +235,15 @@ class RedisStore:
     async def changes(self, cursor: Cursor | None) -> Page:
         return await changes_past(cursor, self._server, await self._catalog.keys(), await self.collections())
 
-    async def drift(self) -> list[Drift]:
+    async def drift(self) -> list[Drift | Damage]:
         return await self._recount(repairs=False)
 
-    async def repair(self) -> list[Drift]:
+    async def repair(self) -> list[Drift | Damage]:
         return await self._recount(repairs=True)
 
-    async def _recount(self, repairs: bool) -> list[Drift]:
+    async def _recount(self, repairs: bool) -> list[Drift | Damage]:
         keys = await self._catalog.keys()
-        found: list[Drift] = []
+        found: list[Drift | Damage] = []
         for name in await self.collections():
             n_bins = len((await self.settings(name) or CollectionSettings()).positions)
             found += await recounting.recount(self._server, keys, name, n_bins, repairs)

@@ -96,9 +96,10 @@ for i = 6, #ARGV, 9 do
     local same = present and not deletes and old[3] == fingerprint
     local completes = false
     if same and (version == '' or version == old[1]) then
-        -- The same content is written again where it brings the vector that was missing, or has other labels by now.
+        -- The same content is written again where it brings the vector that was missing, has other labels by now, or
+        -- what is stored has been damaged.
         local had = get('v:' .. id) or ''
-        completes = (had == '' and vector ~= '') or not equal(old[6], new)
+        completes = (had == '' and vector ~= '') or not equal(old[6], new) or get('c:' .. id) ~= content
         if vector == '' then vector = had end
     end
     local outcome

@@ -77,9 +77,13 @@ class DocumentRecord(msgspec.Struct, frozen=True, array_like=True):
 class PartitionState(msgspec.Struct, frozen=True, array_like=True):
     """`m`: how many changes there were, a hash over all of them, and the number of documents."""
 
-    seq: int = 0
-    chain: str = ""
-    documents: int = 0
+    seq: int
+    chain: str
+    documents: int
+
+
+NEW = PartitionState(0, "", 0)
+"""Of a partition that was never written to."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -130,7 +134,7 @@ def _decoder(what: str, kind: Callable[..., T]) -> Callable[[bytes], T]:
         try:
             return decode(raw)
         except UNREADABLE as error:
-            raise StoreUnavailableError(f"a stored {what} cannot be read: {error}") from error
+            raise StoreUnavailableError(f"a stored {what} cannot be read: {error}; see warp-rerank verify") from error
 
     return decoded
 
@@ -153,6 +157,15 @@ def readable_document(raw: bytes) -> DocumentRecord | None:
         return decode_document(raw)
     except UNREADABLE:
         return None
+
+
+def is_content(raw: bytes | None) -> bool:
+    """Whether a document's content can be read."""
+    try:
+        decode_content(raw or b"")
+    except UNREADABLE:
+        return False
+    return True
 
 
 def unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
