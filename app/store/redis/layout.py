@@ -3,8 +3,8 @@
 A collection is S partitions, each one hash (its fields: `apply.lua`). A document lies in partition crc32(id) mod S; an
 entity's population is the sum of the partitions' counts. The catalog, a hash too, holds what is fixed: `store`, the
 `Format`, and for each collection `c:<name>`, its settings (of the registry a digest only) with the generation of what
-labels follow, `r:<name>`, the registry,
-`f:<name>`, the digest of the one that all stored opinions follow, and `v:<name>`, its vector space.
+labels follow, `r:<name>`, the registry, `f:<name>`, the digest of the one that all stored opinions follow, and
+`v:<name>`, its vector space.
 """
 
 from binascii import crc_hqx
