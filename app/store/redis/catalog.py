@@ -48,10 +48,11 @@ class Catalog:
 
     async def keys(self) -> Keys:
         """The store's keys, once the server is known to be fit for keeping counts."""
-        if self._keys is None or self._met != self._accounted:
+        keys = self._keys
+        if keys is None or self._met != self._accounted:
             self._keys = None
-            self._keys = await self._judged_keys()
-        return self._keys
+            self._keys = keys = await self._judged_keys()
+        return keys
 
     async def _judged_keys(self) -> Keys:
         self._synced = False  # until that is known again, nothing relies on it
