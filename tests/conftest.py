@@ -57,6 +57,9 @@ class Backend(Protocol):
     def miscount(self, collection: str, entity: str, b: int, by: int, facet: str = ALL) -> None:
         """Falsify a count behind the store's back; without an entity, that of all entities."""
 
+    def garble(self, collection: str, document_id: str, value: bytes) -> None:
+        """Put something in the place of a document's content."""
+
 
 class Sqlite:
     def __init__(self, directory: Path) -> None:
@@ -74,6 +77,13 @@ class Sqlite:
         with closing(sqlite3.connect(self._file)) as db, db:
             db.execute("insert or ignore into population values (?, ?, ?, ?, 0)", (collection, entity, facet, b))
             db.execute(f"update population set n = n + ? {where}", (by, collection, entity, facet, b))
+
+    def garble(self, collection: str, document_id: str, value: bytes) -> None:
+        with closing(sqlite3.connect(self._file)) as db, db:
+            db.execute(
+                "update document set content = cast(? as text) where collection = ? and id = ?",
+                (value, collection, document_id),
+            )
 
 
 @cache
@@ -108,6 +118,9 @@ class Redis:
         counts[b] += by
         self.set_field(collection, 0, f"{facet}{entity}", ",".join(map(str, counts)))
 
+    def garble(self, collection: str, document_id: str, value: bytes) -> None:
+        self.set_field(collection, self.partition_of(document_id), f"c:{document_id}", value)
+
     def partition_of(self, name: str) -> int:
         """The partition of a document, or of an external target."""
         return self._keys.partition_of(name)
@@ -120,7 +133,7 @@ class Redis:
         """What a partition says of itself: number of changes, their chain, number of documents."""
         return msgspec.json.decode(self.field(collection, partition, "m") or b"", type=tuple[int, str, int])
 
-    def set_field(self, collection: str, partition: int, name: str, value: str) -> None:
+    def set_field(self, collection: str, partition: int, name: str, value: str | bytes) -> None:
         """Falsify a field of a partition."""
         self._client().hset(self._keys.partition(collection, partition), name, value)
 

@@ -124,10 +124,10 @@ class RedisServer:
         """Whether the process lives."""
         return self.process is not None and self.process.poll() is None
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
+    def start(self, *options: str) -> None:
+        """Start it, with further options for this time, and wait until it answers."""
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
+            self.process = subprocess.Popen([*self._command, *options], stdout=log, stderr=log, env=self._environment)
         deadline = time.monotonic() + START_S
         while self.running and time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as link:

@@ -16,37 +16,48 @@ from app.cli.options import Collection, DataDir, StoreUrl, settings_with
 from app.errors import InvalidRequestError
 from app.resources import store_of
 from app.settings import Settings
+from app.store.base import Damage, Drift
 
 MAX_SHOWN = 20
-"""Counts that are printed one by one."""
+"""Findings that are printed one by one."""
 
 
 def verify(
-    repair: Annotated[bool, typer.Option("--repair", help="Set right the counts that differ.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Set right what can be.")] = False,
     data_dir: DataDir = None,
     store: StoreUrl = None,
 ) -> None:
-    """Recount all stored opinions and name every count that differs; exit status 1 when one does, and is not repaired.
+    """Recount all stored opinions, and name every count that differs and every value that cannot be read; exit status 1
+    when there is one, and it is not repaired.
 
     Writers may go on meanwhile.
 
     Example: warp-rerank verify --repair
     """
 
-    async def drifts() -> list[str]:
+    async def looked_through() -> list[Drift | Damage]:
         opened = store_of(settings_with(data_dir=data_dir, store=store))
         try:
-            return [str(drift) for drift in await (opened.repair() if repair else opened.drift())]
+            return await (opened.repair() if repair else opened.drift())
         finally:
             await opened.close()
 
-    found = asyncio.run(drifts())
+    found = asyncio.run(looked_through())
     console = Console()
-    for line in found[:MAX_SHOWN]:
-        console.print(line, highlight=False, markup=False)
-    what = "were repaired" if repair else "differ from a recount"
-    console.print(f"{len(found)} counts {what}" if found else "all counts equal a recount", highlight=False)
-    raise typer.Exit(1 if found and not repair else 0)
+    for one in found[:MAX_SHOWN]:
+        console.print(str(one), highlight=False, markup=False, soft_wrap=True)
+    left = [one for one in found if not repair or (isinstance(one, Damage) and not one.mendable)]
+    damaged = sum(isinstance(one, Damage) for one in found)
+    told = []
+    if len(found) > damaged or not found:
+        what = "were repaired" if repair else "differ from a recount"
+        told.append(f"{len(found) - damaged} counts {what}" if found else "all counts equal a recount")
+    if damaged:
+        told.append(f"{damaged} values cannot be read")
+        if repair:
+            told.append(f"{damaged - len(left)} of them were repaired")
+    console.print("; ".join(told), highlight=False)
+    raise typer.Exit(1 if left else 0)
 
 
 def export(

@@ -14,6 +14,7 @@ import typer
 import uvicorn
 from rich.console import Console
 from rich.table import Table
+from uvicorn.config import STARTUP_FAILURE
 
 from app import demo as demo_corpus
 from app.cli.documents import load
@@ -25,10 +26,11 @@ from app.resources import store_of
 from app.security import check_exposure
 from app.server import GuardedProtocol
 from app.settings import Settings
+from app.supervisor import Server, Supervisor
 from warp_core import InvalidInputError
 
-WORKER_START_S = 60
-"""How long a worker may be silent, above all when it starts and reads all documents, before another takes its place."""
+WORKER_SILENT_S = 60
+"""How long a worker may be silent, above all before it has started, until another takes its place."""
 GRACE_S = 2
 """Beyond the longest that a request may take, before what is still under way at the end is given up."""
 
@@ -67,19 +69,32 @@ def serve(
     settings.export()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when all is answered
     with _metrics_folder(settings):
-        uvicorn.run(
-            "app.main:create_app",
-            factory=True,
-            http=GuardedProtocol,
-            timeout_worker_healthcheck=WORKER_START_S,
-            timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
-            host=settings.host,
-            port=settings.port,
-            workers=settings.workers,
-            log_config=log_config(settings),
-            log_level=settings.log_level,
-            access_log=False,
-        )
+        sys.exit(_serve(settings))
+
+
+def _serve(settings: Settings) -> int:
+    """Serve until told to end; the exit code."""
+    config = uvicorn.Config(
+        "app.main:create_app",
+        factory=True,
+        http=GuardedProtocol,
+        timeout_worker_healthcheck=WORKER_SILENT_S,
+        timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        log_config=log_config(settings),
+        log_level=settings.log_level,
+        access_log=False,
+    )
+    if settings.workers == 1:
+        server = Server(config)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run()
+        return 0 if server.started else STARTUP_FAILURE
+    supervisor = Supervisor(config, [config.bind_socket()], settings.drain_ms / 1000)
+    supervisor.run()
+    return STARTUP_FAILURE if supervisor.failed else 0
 
 
 @contextlib.contextmanager

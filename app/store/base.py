@@ -136,9 +136,9 @@ class Change(msgspec.Struct, frozen=True):
     """A document to store, or (without content) to delete.
 
     `fingerprint` tells whether two contents are the same; the same content changes nothing, but gives a vector to a
-    document that had none. `version`: only a higher one than the stored replaces or deletes it;
-    None takes the next, so that the later write wins, and deletes whatever is there. A deleted document keeps its
-    version (for `TOMBSTONE_LIFE_S`), and only a higher one brings it back.
+    document that had none, and replaces a stored content that is damaged. `version`: only a higher one than the stored
+    replaces or deletes it; None takes the next, so that the later write wins, and deletes whatever is there. A deleted
+    document keeps its version (for `TOMBSTONE_LIFE_S`), and only a higher one brings it back.
     """
 
     id: str
@@ -268,6 +268,35 @@ class Drift(msgspec.Struct, frozen=True):
         return f"{self.collection}: {what}: {self.counted} counted, {self.recounted} stored{in_part}"
 
 
+class Damage(msgspec.Struct, frozen=True):
+    """A stored value that nobody can read.
+
+    Parameters
+    ----------
+    kind : of a document all that is known of it, so that it counts nowhere, or its content alone; or the state of a
+        part of the collection, where nothing can be written.
+    name : the document's id, or the number of the part.
+    """
+
+    collection: str
+    kind: Literal["document", "content", "state"]
+    name: str
+
+    @property
+    def mendable(self) -> bool:
+        """Whether a repair sets it right. A content has to be ingested again; its opinions count all the same."""
+        return self.kind != "content"
+
+    def __str__(self) -> str:
+        """For the eye."""
+        what, remedy = {
+            "document": ("document", "a repair forgets it; ingest it again"),
+            "content": ("content of document", "ingest it again, or delete it"),
+            "state": ("state of part", "a repair makes it anew"),
+        }[self.kind]
+        return f"{self.collection}: the {what} {self.name} cannot be read: {remedy}"
+
+
 class Store(Protocol):
     """Documents with their opinions, and population counts that equal a recount at every moment.
 
@@ -288,6 +317,10 @@ class Store(Protocol):
 
         Where the registry changes, stored opinions move to the entities that they count under by now: all of them have
         moved when the call returns, and counts equal a recount all the time.
+
+        A target that was given for a name that has become another entity's is given to that one, if it has none; else
+        it is forgotten, and the log says so. Of several such names the first in order is the one that gives. Nothing
+        tells later whence a target came: it stays where it is when the name is taken out of the registry again.
         """
 
     async def acknowledgement(self) -> Ack:
@@ -328,7 +361,10 @@ class Store(Protocol):
         """
 
     async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
-        """Keep, or with None forget, a target given for an entity; whether there was one before."""
+        """Keep, or with None forget, a target given for an entity; whether there was one before.
+
+        Under another name that the registry has for it, it is the same entity.
+        """
 
     async def targets(self, collection: str) -> dict[str, ExternalTarget]:
         """All targets that were given, by entity."""
@@ -342,11 +378,14 @@ class Store(Protocol):
     async def changes(self, cursor: Cursor | None) -> Page:
         """What changed past a cursor, in all collections; with None, all documents."""
 
-    async def drift(self) -> list[Drift]:
-        """Recount all stored opinions and name every count that differs."""
+    async def drift(self) -> list[Drift | Damage]:
+        """Recount all stored opinions and name every count that differs, and every value that nobody can read."""
 
-    async def repair(self) -> list[Drift]:
-        """The same, and set right what differs, while others may write; tells what it has mended."""
+    async def repair(self) -> list[Drift | Damage]:
+        """The same, and set right what differs, and what can be of what cannot be read, while others may write.
+
+        Told is what there was before. What is forgotten leaves the indexes that follow.
+        """
 
     async def purge(self, tombstone_life_s: float = TOMBSTONE_LIFE_S) -> int:
         """Forget deleted documents and counts that have become zero; how many of both."""

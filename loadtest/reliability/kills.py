@@ -13,6 +13,7 @@ from loadtest.reliability.places import Place, place
 from loadtest.reliability.result import Result, told
 from loadtest.reliability.torture import PREFIX, Torture
 from tests.end_to_end.process import running_service
+from tests.processes import workers_of
 
 SYNCS = ("always", "everysec")
 WORKERS = 2
@@ -76,24 +77,11 @@ async def workers(store: str, directory: Path, kills: int) -> Findings:
         async def disturb(torture: Torture) -> None:
             for _ in range(kills):
                 await asyncio.sleep(torture.random.uniform(0.5, 1.5))
-                serving = _serving(service.process.pid)
+                serving = workers_of(service.process.pid)
                 if len(serving) == WORKERS:
                     os.kill(torture.random.choice(serving), signal.SIGKILL)
-                while len(_serving(service.process.pid)) < WORKERS:  # noqa: ASYNC110 - the service starts them
+                while len(workers_of(service.process.pid)) < WORKERS:  # noqa: ASYNC110 - the service starts them
                     await asyncio.sleep(0.1)
             await asyncio.sleep(2)
 
         return await torture.run(0, disturb)
-
-
-def _serving(supervisor: int) -> list[int]:
-    """Processes that serve; the supervisor has others beside them."""
-    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in _command_of(child)]
-
-
-def _command_of(process: str) -> bytes:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:  # it has just ended
-        return b""

@@ -7,7 +7,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from app.store.base import Change, Drift, Store
+from app.errors import StoreUnavailableError
+from app.store.base import Change, Damage, Drift, Store, VectorSpace
 from app.store.facets import ALL, of_day, of_group
 from tests.conftest import Backend, bins_of, counted, put, walk
 
@@ -117,3 +118,49 @@ async def test_repairs_at_once_take_a_difference_away_once(
         assert await store.drift() == []
         assert await counted(store, "c") == {3: 200}
     assert len(bins_of((await walk(store)).entries)) == 200
+
+
+GARBAGE = {"no JSON": b"{", "another type": b'{"text": 5}', "nothing": b"", "no text": b"\xff\xfe", "null": b"null"}
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
+async def test_a_content_that_cannot_be_read_is_named_until_the_document_is_ingested_again(
+    store: Store, backend: Backend, garbage: bytes
+) -> None:
+    """Its opinions are known all the same, and count; no repair can bring its content back."""
+    vector, space = np.array([3, 4], np.float32), VectorSpace(2, None)
+    bad = put("bad", {"room": 3}, version=5, text="as it was", vector=vector, **ABOUT)
+    await store.apply("c", [bad, put("good", {"room": 3}, text="as it is")], space)
+    cursor = (await walk(store)).cursor
+    backend.garble("c", "bad", garbage)
+    found = [Damage("c", "content", "bad")]
+    for _ in range(2):
+        assert await store.drift() == await store.repair() == found
+    assert str(found[0]) == "c: the content of document bad cannot be read: ingest it again, or delete it"
+    assert await counted(store, "c", "room") == {3: 2}
+    with pytest.raises(StoreUnavailableError, match=r"cannot be read|Could not decode"):
+        await store.document("c", "bad")
+    again = put("bad", {"room": 3}, version=5, text="as it was", **ABOUT)
+    assert await store.apply("c", [again]) == ["updated"]
+    assert await store.drift() == []
+    assert await store.apply("c", [again]) == ["unchanged"]
+    stored = await store.document("c", "bad")
+    assert stored
+    assert (stored.version, stored.content) == (5, again.content)
+    assert await counted(store, "c", "room") == {3: 2}
+    (entry,) = (entry for entry in (await walk(store, cursor)).entries if entry.id == "bad")
+    assert entry.vector is not None
+    assert entry.vector.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("way", ["the same", "another", "deleted"])
+async def test_a_document_with_a_damaged_content_may_be_replaced_or_deleted(
+    store: Store, backend: Backend, way: str
+) -> None:
+    await store.apply("c", [put("bad", {"room": 3}), put("good", {"room": 3})])
+    backend.garble("c", "bad", b"{")
+    change = {"the same": put("bad", {"room": 3}), "another": put("bad", {"room": 4}), "deleted": Change("bad")}[way]
+    assert await store.apply("c", [change]) == ["deleted" if way == "deleted" else "updated"]
+    assert await store.drift() == []
+    left = {"the same": {3: 2}, "another": {3: 1, 4: 1}, "deleted": {3: 1}}[way]
+    assert await counted(store, "c", "room") == left

@@ -8,10 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import httpx2 as httpx
 
 START_S = 60
+STOP_S = 20
+"""The time that docker-compose.yml gives it; that is above what its settings allow by default."""
 
 
 @contextlib.contextmanager
@@ -23,7 +26,7 @@ def running_service(data_dir: Path, *options: str, **environment: str) -> Iterat
         yield service
     finally:
         service.process.terminate()  # not kill: it would leave worker processes behind
-        service.process.wait(timeout=90)  # a supervisor waits for a worker that is just starting
+        service.process.wait(timeout=STOP_S)
         service.client.close()
 
 
@@ -45,7 +48,7 @@ class Service:
     def start(self) -> None:
         """Start the process and wait until it is ready."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
+            self.process = self.launch(log)
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log.read_text()
@@ -54,6 +57,10 @@ class Service:
                     return
             time.sleep(0.05)
         raise TimeoutError(self.log.read_text())
+
+    def launch(self, log: IO[bytes]) -> "subprocess.Popen[bytes]":
+        """Start the process."""
+        return subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
 
 
 def warp_rerank(*arguments: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import threading
@@ -12,8 +13,9 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from tests.end_to_end.process import Service, running_service
+from tests.end_to_end.process import STOP_S, Service, running_service
 from tests.integration.test_work import LONG, SHORT
+from tests.processes import all_gone, workers_of
 
 JSON = {"content-type": "application/json"}
 HALF_HEAD = b"POST /rerank HTTP/1.1\r\nHost: x\r\n"
@@ -131,6 +133,37 @@ def test_it_ends_in_time_though_connections_stay_open(tmp_path: Path, workers: s
         service.client.get("/livez")  # and leaves its connection open
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("after_s", [0, 0.2, 0.5, 1])
+def test_it_ends_in_time_after_a_worker_was_killed_and_while_another_starts(tmp_path: Path, after_s: float) -> None:
+    with running_service(tmp_path, "--workers", "2") as service:
+        workers = workers_of(service.process.pid)
+        os.kill(workers[0], signal.SIGKILL)
+        time.sleep(after_s)
+        workers += workers_of(service.process.pid)
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(timeout=STOP_S) == 0
+        assert all_gone(workers)
+        assert "Traceback" not in service.log.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("after", ["Started server process", "Application startup complete"])
+def test_it_ends_at_once_while_it_starts(tmp_path: Path, workers: str, after: str) -> None:
+    service = Service(tmp_path, ("--workers", workers))
+    with service.log.open("wb") as log:
+        process = service.launch(log)
+    deadline = time.monotonic() + 60
+    while after not in service.log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    started = workers_of(process.pid)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=STOP_S) == 0
+    assert all_gone(started)
+    assert "Traceback" not in service.log.read_text()
+    service.client.close()
 
 
 def test_a_restart_of_two_workers_under_load_loses_no_request(tmp_path: Path) -> None:

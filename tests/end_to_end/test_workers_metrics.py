@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from tests.end_to_end.process import Service, running_service
+from tests.processes import workers_of
 
 N_REQUESTS = 60
 
@@ -17,12 +18,6 @@ def value(service: Service, series: str) -> float:
     return float(found)
 
 
-def workers_of(service: Service) -> list[int]:
-    """Process ids of the service's worker processes."""
-    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
-    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
 def test_any_worker_tells_the_sum_of_all_and_a_killed_one_takes_nothing_away(tmp_path: Path) -> None:
     series = 'warp_request_seconds_count{route="/rerank",status="2xx"}'
     with running_service(tmp_path, "--workers", "2") as service:
@@ -31,11 +26,13 @@ def test_any_worker_tells_the_sum_of_all_and_a_killed_one_takes_nothing_away(tmp
         for _ in range(N_REQUESTS):
             assert service.client.post("/rerank", json={"entity": "tea", "candidates": []}).status_code == 200
         assert {value(service, series) for _ in range(20)} == {N_REQUESTS}
-        workers = workers_of(service)
+        workers = workers_of(service.process.pid)
         assert len(workers) == 2
         os.kill(workers[0], signal.SIGKILL)
         deadline = time.monotonic() + 30
-        while (workers[0] in workers_of(service) or len(workers_of(service)) < 2) and time.monotonic() < deadline:
+        while (
+            workers[0] in workers_of(service.process.pid) or len(workers_of(service.process.pid)) < 2
+        ) and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(2)  # until the new one serves and has told its gauges
         assert {value(service, series) for _ in range(20)} == {N_REQUESTS}

@@ -96,6 +96,20 @@ def test_verify_prints_the_first_of_many(warp_rerank: CommandLine) -> None:
     assert (len(lines), lines[-1]) == (21, "50 counts differ from a recount")
 
 
+def test_verify_names_what_cannot_be_read_and_a_repair_says_what_is_left(hotels: CommandLine) -> None:
+    with closing(sqlite3.connect(hotels.store.removeprefix("sqlite:///"))) as db, db:
+        db.execute("update document set content = '{' where id = 'bare'")
+    line = "hotels: the content of document bare cannot be read: ingest it again, or delete it"
+    ran = hotels("verify")
+    assert (ran.status, ran.out.splitlines()) == (1, [line, "1 values cannot be read"])
+    miscount(hotels.store, 2)
+    last = "7 counts were repaired; 1 values cannot be read; 0 of them were repaired"
+    ran = hotels("verify", "--repair")
+    assert (ran.status, ran.out.splitlines()[-2:]) == (1, [line, last])
+    stored(hotels.store, [put("bare", version=1)])
+    assert hotels("verify").status == 0
+
+
 # export and import
 
 

@@ -1,14 +1,18 @@
 """Values in Redis that something else has falsified, or that nobody can read."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.errors import StoreUnavailableError
 from app.follower import Follower
 from app.index.local import LocalIndex
-from app.store.base import Change, CollectionSettings, Drift, Store
+from app.store.base import Change, CollectionSettings, Damage, Drift, Store
 from app.store.redis import recounting
+from app.store.redis.server import Script
 from tests.conftest import Cluster, Redis, bins_of, counted, put, walk
 from tests.indexes import members
 from tests.redis_server import NoServerError
@@ -91,6 +95,7 @@ async def test_a_document_that_cannot_be_read_is_named_keeps_nobody_from_the_oth
 
     found = await store.drift()
     assert Drift("c", "", "", 0, counted=4, recounted=3) in found
+    assert found[-1] == Damage("c", "document", "bad")
     assert await store.repair() == found
     assert (await store.drift(), await counted(store, "c", "room")) == ([], {3: 3})
     assert await store.apply("c", [put("bad", {"room": 0})]) == ["created"]
@@ -153,15 +158,78 @@ async def test_a_repair_of_more_counts_than_one_call_takes_is_whole(
     assert (await store.drift(), sum((await counted(store, "c")).values())) == ([], 10)
 
 
-async def test_a_state_that_cannot_be_read_is_named(store: Store, backend: Redis) -> None:
+@pytest.mark.parametrize("raw", ["garbage", "[1,2]", "[]", '["a","b",1]', "", "{}"])
+async def test_a_state_that_cannot_be_read_is_named_and_made_anew_by_a_repair(
+    store: Store, backend: Redis, raw: str
+) -> None:
+    names = [name for i in range(200) if backend.partition_of(name := f"d{i}") == backend.partition_of("a")][:5]
+    await store.apply("c", [put(name, {"room": 3}) for name in ("a", *names)])
+    await store.apply("c", [Change(names[0])])
+    index = LocalIndex()
+    follower = Follower(store, index, NEVER_S)
+    await follower.catch_up()
+    cursor, place = (await walk(store)).cursor, backend.partition_of("a")
+    backend.set_field("c", place, "m", raw)
+    with pytest.raises(StoreUnavailableError, match=r"state of a partition cannot be read.*see warp-rerank verify"):
+        await store.changes(None)
+    assert await counted(store, "c") == {3: 5}
+    found = [Damage("c", "state", str(place))]
+    assert await store.drift() == found
+    assert str(found[0]) == f"c: the state of part {place} cannot be read: a repair makes it anew"
+    assert await store.repair() == found
+    assert await store.drift() == await store.repair() == []
+    assert backend.state("c", place)[2] == 5
+    assert await store.apply("c", [put("a", {"room": 4}), Change(names[1])]) == ["updated", "deleted"]
+    assert await counted(store, "c") == {3: 3, 4: 1}
+    assert (await walk(store, cursor)).reset  # who follows knows a past of which nobody can tell the end
+    await follower.catch_up()
+    assert members(index["c"]) == {"a": 4, **dict.fromkeys(names[2:], 3)}
+    assert await store.drift() == []
+
+
+async def test_a_slow_repair_of_a_state_takes_nothing_back_that_was_written_since(
+    store: Store, backend: Redis, another_store: Callable[[], Store]
+) -> None:
     await store.apply("c", [put("a", {"room": 3})])
-    backend.set_field("c", backend.partition_of("a"), "m", "garbage")
-    for refused in (store.drift(), store.repair(), store.changes(None)):
-        with pytest.raises(StoreUnavailableError, match="state of a partition cannot be read"):
-            await refused
-    with pytest.raises(StoreUnavailableError):
-        await store.apply("c", [put("a", {"room": 4})])
-    assert await counted(store, "c") == {3: 1}
+    place = backend.partition_of("a")
+    backend.set_field("c", place, "m", "garbage")
+    slow, about_to, go_on = another_store(), asyncio.Event(), asyncio.Event()
+    run, restate = slow._server.run, Script("restate.lua")  # type: ignore[attr-defined]
+
+    async def later(script: Script, *arguments: Any) -> Any:
+        if script.sha == restate.sha:
+            about_to.set()
+            await go_on.wait()
+        return await run(script, *arguments)
+
+    slow._server.run = later  # type: ignore[attr-defined]
+    repairing = asyncio.create_task(slow.repair())
+    await asyncio.wait_for(about_to.wait(), 10)
+    await store.repair()
+    await store.apply("c", [Change("a")])
+    state = backend.state("c", place)
+    go_on.set()
+    assert await asyncio.wait_for(repairing, 10) == []  # by then there is nothing
+    assert backend.state("c", place) == state
+    assert await store.drift() == []
+
+
+async def test_a_document_that_a_repair_forgets_leaves_the_indexes_that_follow(store: Store, backend: Redis) -> None:
+    await store.apply("c", [put(f"d{i}", {"room": 3}) for i in range(40)])
+    index = LocalIndex()
+    follower = Follower(store, index, NEVER_S)
+    await follower.catch_up()
+    cursor = (await walk(store)).cursor
+    for name in ("d1", "d2"):
+        backend.set_field("c", backend.partition_of(name), f"d:{name}", "garbage")
+    await follower.catch_up()
+    assert {"d1", "d2"} <= members(index["c"]).keys()  # nobody has told it
+    await store.repair()
+    await follower.catch_up()
+    assert sorted(members(index["c"])) == sorted(f"d{i}" for i in range(40) if i not in (1, 2))
+    page = await walk(store, cursor)
+    assert (page.reset, {entry.id for entry in page.entries}) == (False, {"d1", "d2"})
+    assert await store.drift() == []
 
 
 async def test_one_who_follows_begins_anew_where_the_log_cannot_be_read(store: Store, backend: Redis) -> None:

@@ -1,7 +1,10 @@
 """Which servers are fit to be the store, and where a change is once it is answered for."""
 
+import asyncio
+import contextlib
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,12 +14,15 @@ import redis
 
 from app.errors import StoreUnavailableError
 from app.store import open_store
-from app.store.base import Change, Store
-from app.store.redis import catalog
-from tests.conftest import put
+from app.store.base import Change, CollectionSettings, ExternalTarget, Store
+from app.store.redis import fitness
+from tests.conftest import counted, put
+from tests.redis_cluster import running_cluster
+from tests.redis_sentinel import watched_pair
 from tests.redis_server import NoServerError, RedisServer, packaged_valkey, running_redis
 
 Starts = Callable[..., RedisServer]
+TARGET = ExternalTarget(CollectionSettings().positions, (1.0,) * 7)
 
 
 @pytest.fixture
@@ -217,13 +223,157 @@ async def test_a_server_that_forbids_what_is_needed_is_told(one: Any) -> None:
     assert "secret" not in why
 
 
+# Another server in the place of the one before
+
+EVICTING = ("--maxmemory-policy", "allkeys-lru")
+
+
+async def refused_for(store: Store, why: str) -> None:
+    """Whatever is asked is refused, in the end for that reason; before, old connections may be found to be dead."""
+    deadline, alike = time.monotonic() + 30, 0
+    while alike < 6:
+        for call in (
+            store.apply("c", [put("d", {"room": 0}, text="another")]),
+            store.put_target("c", "room", TARGET),
+            store.lookup("c", "room", []),
+        ):
+            with pytest.raises(StoreUnavailableError) as refused:
+                await call
+            alike = alike + 1 if why in refused.value.detail else 0
+        assert time.monotonic() < deadline, refused.value.detail
+        await asyncio.sleep(0.02)
+
+
+async def patiently(store: Store, n: int) -> None:
+    """Store so many documents, which makes connections, while calls may fail for want of a server."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            await asyncio.gather(*(store.apply("c", [put(f"d{i}", {"room": 1})]) for i in range(n)))
+        except StoreUnavailableError:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
+async def test_a_server_that_evicts_is_refused_also_when_it_takes_the_place_of_one_that_does_not(
+    started: Starts,
+) -> None:
+    server = started()
+    store = open_store(server.url)
+    await patiently(store, 20)
+    server.stop()
+    server.start(*EVICTING)
+    with closing(link(server)) as opened:
+        seen = opened.info("replication")["master_repl_offset"], opened.dbsize()
+        await refused_for(store, "may evict counts")
+        assert (opened.info("replication")["master_repl_offset"], opened.dbsize()) == seen
+    server.stop()
+    server.start()
+    await patiently(store, 20)
+    assert await counted(store, "c", "room") == {1: 20}
+    await store.close()
+
+
+async def test_a_server_that_syncs_less_than_the_one_before_is_not_taken_for_as_good(started: Starts) -> None:
+    server = started()
+    store, strict = open_store(server.url), open_store(server.url, ack="local")
+    for one in (store, strict):
+        await patiently(one, 20)
+        assert await one.acknowledgement() == "local"
+    server.stop()
+    server.start("--appendonly", "no")
+    await patiently(store, 20)
+    assert await store.acknowledgement() == "memory"
+    await refused_for(strict, "cannot say when a change is on its disk")
+    server.stop()
+    server.start()
+    for one in (store, strict):
+        await patiently(one, 20)
+        assert await one.acknowledgement() == "local"
+        await one.close()
+
+
+async def test_a_store_of_another_format_in_the_place_of_the_one_before_is_refused(started: Starts) -> None:
+    server = started()
+    store = open_store(server.url)
+    await patiently(store, 20)
+    server.stop()
+    server.forget()
+    server.start()
+    with closing(link(server)) as opened:
+        opened.hset("warp:catalog", "store", '{"format":3,"partitions":16}')
+        known = False
+        while not known:
+            with contextlib.suppress(StoreUnavailableError):
+                await store.collections()  # the call that meets the server may still be made
+                known = True
+        await refused_for(store, "written by another version")
+    await store.close()
+
+
+async def test_of_a_pair_an_evicting_server_is_refused_once_it_is_the_master(tmp_path: Path) -> None:
+    try:
+        with watched_pair(tmp_path) as pair:
+            old, new = pair.nodes
+            store = open_store(pair.url)
+            await patiently(store, 20)
+            with closing(link(old)) as opened:
+                wait_for_replica(opened)
+            with closing(link(new)) as opened:
+                opened.config_set("maxmemory-policy", "allkeys-lfu")
+                old.stop()
+                await refused_for(store, "may evict counts")
+                opened.config_set("maxmemory-policy", "noeviction")
+            await patiently(store, 30)
+            assert await counted(store, "c", "room") == {1: 30}
+            await store.close()
+    except NoServerError as error:
+        pytest.skip(str(error))
+
+
+async def test_of_a_cluster_an_evicting_server_is_refused_once_it_is_a_master(tmp_path: Path) -> None:
+    try:
+        with running_cluster(tmp_path, replicas=1) as cluster:
+            store = open_store(cluster.url)
+            await patiently(store, 40)
+            old, new = cluster.nodes[0], cluster.nodes[cluster.masters]
+            cluster.ask(new, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            old.stop()
+            deadline = time.monotonic() + 30
+            while new not in cluster.current_masters():
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.1)
+            held = cluster.ask(new, "DBSIZE")
+            changes = [put(f"d{i}", {"room": 0}) for i in range(40)]
+            refusals: set[str] = set()
+            while not any("may evict counts" in why for why in refusals):
+                with pytest.raises(StoreUnavailableError) as refused:
+                    await store.apply("c", changes)
+                refusals.add(refused.value.detail)
+                assert time.monotonic() < deadline, refusals
+                await asyncio.sleep(0.05)
+            with pytest.raises(StoreUnavailableError, match="may evict counts"):
+                await store.apply("c", changes)
+            assert cluster.ask(new, "DBSIZE") == held
+            cluster.ask(new, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+            await patiently(store, 40)
+            await store.apply("c", changes)
+            assert await counted(store, "c", "room") == {0: 40}
+            assert await store.drift() == []
+            await store.close()
+    except NoServerError as error:
+        pytest.skip(str(error))
+
+
 # A second server
 
 
 async def test_without_a_replica_a_change_that_must_be_on_one_is_not_answered_for(
     one: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "CONFIRM_TIMEOUT_MS", 100)
+    monkeypatch.setattr(fitness, "CONFIRM_TIMEOUT_MS", 100)
     store = open_store(url(one), ack="replica")
     for _ in range(2):  # the second time nothing changes, and is not answered for either
         with pytest.raises(StoreUnavailableError, match="has not confirmed in time"):
@@ -235,7 +385,7 @@ async def test_without_a_replica_a_change_that_must_be_on_one_is_not_answered_fo
 async def test_with_a_replica_a_change_is_on_it_once_it_is_answered_for(
     started: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "CONFIRM_TIMEOUT_MS", 1000)
+    monkeypatch.setattr(fitness, "CONFIRM_TIMEOUT_MS", 1000)
     master = started("--repl-diskless-sync-delay", "0")
     replica = started("--replicaof", "127.0.0.1", str(master.port))
     with closing(link(master)) as opened:
@@ -257,6 +407,51 @@ async def test_with_a_replica_a_change_is_on_it_once_it_is_answered_for(
     stored = await copy.document("c", "d")
     assert stored
     assert stored.content.text == "alone"
+    await copy.close()
+    await store.close()
+
+
+MERGED = CollectionSettings(registry={"room": ("rooms",)})
+PUTS: dict[str, Callable[[Store], Awaitable[bool]]] = {
+    "settings": lambda store: store.put_settings("c", CollectionSettings(stars=None)),
+    "the same settings": lambda store: store.put_settings("c", CollectionSettings()),
+    "registry": lambda store: store.put_settings("c", MERGED),
+    "a new collection": lambda store: store.put_settings("new", CollectionSettings()),
+    "target": lambda store: store.put_target("c", "room", TARGET),
+    "no target": lambda store: store.put_target("c", "room", None),
+    "no target where there is none": lambda store: store.put_target("c", "none", None),
+    "a target of a new collection": lambda store: store.put_target("new", "room", TARGET),
+}
+
+
+@pytest.mark.parametrize("what", PUTS)
+async def test_settings_and_targets_are_on_a_replica_too_once_they_are_answered_for(
+    started: Starts, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Each is answered for with a replica, and not while that is cut off."""
+    monkeypatch.setattr(fitness, "CONFIRM_TIMEOUT_MS", 1000)
+    master = started("--repl-diskless-sync-delay", "0")
+    replica = started("--replicaof", "127.0.0.1", str(master.port))
+    store = open_store(master.url, ack="replica")
+    with closing(link(master)) as opened:
+        wait_for_replica(opened)
+        await store.put_settings("c", CollectionSettings())
+        await store.put_target("c", "room", TARGET)
+        assert await PUTS[what](store) in (True, False)
+        monkeypatch.setattr(fitness, "CONFIRM_TIMEOUT_MS", 100)
+        await store.close()
+        store = open_store(master.url, ack="replica")
+        replica.process.send_signal(signal.SIGSTOP)
+        for _ in range(2):  # nor when it is asked again, and changes nothing
+            with pytest.raises(StoreUnavailableError, match="has not confirmed in time"):
+                await PUTS[what](store)
+        replica.process.send_signal(signal.SIGCONT)
+        wait_for_replica(opened)
+        assert await PUTS[what](store) in (True, False)
+    copy = open_store(replica.url)
+    for collection in await store.collections():
+        assert await copy.settings(collection) == await store.settings(collection)
+        assert await copy.targets(collection) == await store.targets(collection)
     await copy.close()
     await store.close()
 

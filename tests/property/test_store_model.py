@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from operator import itemgetter
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -61,9 +62,20 @@ class KnownCollection:
         """Bin by the entity that the registry names; of two on one, the first counts."""
         found: dict[str, int] = {}
         for opinion in content.opinions:
-            name = next((name for name, others in self.registry.items() if opinion.entity in others), opinion.entity)
-            found = {name: opinion.bin, **found}
+            found = {self.name_of(opinion.entity): opinion.bin, **found}
         return found
+
+    def name_of(self, entity: str) -> str:
+        """The name that the registry has for an entity."""
+        return next((name for name, others in self.registry.items() if entity in others), entity)
+
+    def put_registry(self, registry: Mapping[str, tuple[str, ...]]) -> None:
+        """Targets of names that are another entity's now are given to that one, unless it has one."""
+        self.registry, self.exists = registry, True
+        given, self.targets = self.targets, {}
+        self.targets |= {entity: target for entity, target in given.items() if self.name_of(entity) == entity}
+        for entity, target in sorted(given.items(), key=itemgetter(0)):
+            self.targets.setdefault(self.name_of(entity), target)
 
     def present(self) -> dict[str, Document]:
         """The documents that are there."""
@@ -154,15 +166,16 @@ class StoreModel(RuleBasedStateMachine):
     @rule(collection=collections, registry=st.sampled_from(REGISTRIES))
     def put_registry(self, collection: str, registry: dict[str, tuple[str, ...]]) -> None:
         assert self.runner.run(self.store.put_settings(collection, CollectionSettings(registry=registry)))
-        self.known[collection].registry, self.known[collection].exists = registry, True
+        self.known[collection].put_registry(registry)
 
     @rule(collection=collections, entity=st.sampled_from(ENTITIES), weight=st.none() | st.sampled_from([1.0, 2.5]))
     def put_target(self, collection: str, entity: str, weight: float | None) -> None:
         known = self.known[collection]
         target = None if weight is None else ExternalTarget((0.0, 1.0), (weight, 1.0))
-        was_there = known.targets.pop(entity, None) is not None
+        name = known.name_of(entity)
+        was_there = known.targets.pop(name, None) is not None
         if target:
-            known.targets[entity], known.exists = target, True
+            known.targets[name], known.exists = target, True
         assert self.runner.run(self.store.put_target(collection, entity, target)) == was_there
 
     @rule()

@@ -5,12 +5,14 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from operator import add
 
+from app.errors import StoreUnavailableError
 from app.store.base import (
     TOMBSTONE_LIFE_S,
     Ack,
     Change,
     CollectionSettings,
     Cursor,
+    Damage,
     Drift,
     ExternalTarget,
     Labels,
@@ -22,14 +24,16 @@ from app.store.base import (
     VectorSpace,
 )
 from app.store.facets import ALL
-from app.store.redis import changing, layout, recounting
+from app.store.redis import changing, layout, recounting, targets
 from app.store.redis.catalog import Catalog
 from app.store.redis.following import changes_past
-from app.store.redis.layout import Keys, digest_of, rules_of
+from app.store.redis.layout import Keys, Standing, digest_of, rules_of
 from app.store.redis.server import open_server
 
 PAGE = 500
 """Documents that an export reads at once."""
+ATTEMPTS = 10
+"""How often settings are put that others have changed meanwhile."""
 
 
 class RedisStore:
@@ -55,49 +59,68 @@ class RedisStore:
         return await self._catalog.collections()
 
     async def settings(self, collection: str) -> CollectionSettings | None:
-        return (await self._catalog.fixed(collection))[0]
+        standing, _ = await self._catalog.fixed(collection)
+        return standing.settings if standing else None
 
     async def vector_space(self, collection: str) -> VectorSpace | None:
         return (await self._catalog.fixed(collection))[1]
 
     async def put_settings(self, collection: str, settings: CollectionSettings) -> bool:
-        before, followed = (await self._catalog.fixed(collection))[0], await self._catalog.followed(collection)
-        if before is not None and rules_of(before) == rules_of(settings) and followed == digest_of(settings):
-            await self._catalog.put(collection, settings)
-        elif not await self._put_rules(collection, before, settings):
-            return False
-        else:
-            if before is not None:
-                # After a change that was broken off nobody knows under which names opinions count: all are looked at.
-                moved = before.renamed(settings) if followed == digest_of(before) else None
-                await changing.relabel(self._server, self._catalog, collection, moved)
-            await self._catalog.note_followed(collection, settings)
-        # Whoever put another registry at the same time may have moved opinions after the one that stands was put.
-        while (standing := (await self._catalog.fixed(collection))[0]) is not None:
-            if await self._catalog.followed(collection) == digest_of(standing):
-                break
-            await changing.claimed(self._server, await self._catalog.keys(), collection, standing)
-            await changing.relabel(self._server, self._catalog, collection, None)
-            await self._catalog.note_followed(collection, standing)
-        return True
+        for _ in range(ATTEMPTS):
+            standing, _ = await self._catalog.fixed(collection)
+            followed = await self._catalog.followed(collection)
+            same = standing is not None and rules_of(standing.settings) == rules_of(settings)
+            put: bool | None
+            if standing is not None and same and followed == digest_of(settings):
+                put = await self._catalog.put(collection, settings, standing.generation, standing) is not None
+            else:
+                put = await self._put_rules(collection, standing, settings, followed)
+            if put is None:
+                return False
+            if put:
+                await self._see_through(collection)
+                return True
+        raise StoreUnavailableError(f"the settings of {collection!r} are changed by others all the time")
 
     async def _put_rules(
-        self, collection: str, before: CollectionSettings | None, settings: CollectionSettings
-    ) -> bool:
-        """Have partitions and catalog take new rules, or, where a scale forbids it, none of them."""
-        keys = await self._catalog.keys()
-        # Before the catalog tells of the new rules, so that it does not where documents forbid them; and after, since
-        # whoever found the old ones there may have claimed a partition back.
-        for again in (False, True):
-            if not await changing.claimed(self._server, keys, collection, settings):
-                if before is not None:
-                    await changing.claimed(self._server, keys, collection, before)
-                    if again:
-                        await self._catalog.put(collection, before)
-                return False
-            if not again:
-                await self._catalog.put(collection, settings)
+        self, collection: str, standing: Standing | None, settings: CollectionSettings, followed: str
+    ) -> bool | None:
+        """Have partitions and catalog take new rules, and documents follow. False: others came first; None: a scale
+        forbids it.
+        """
+        keys, confirm = await self._catalog.keys(), self._catalog.confirm
+        # Partitions before the catalog, so that it does not tell of rules that documents forbid.
+        new = Standing(settings, 1 + (standing.generation if standing else 0))
+        newest = await changing.claimed(self._server, keys, collection, new, confirm)
+        if newest is not None and newest > new.generation:  # the catalog has lost what they were told of
+            new = Standing(settings, newest + 1)
+            newest = await changing.claimed(self._server, keys, collection, new, confirm)
+        if newest is None:
+            # Partitions without documents may have taken them: they get back those that stand, as newer ones.
+            if standing and (again := await self._catalog.put(collection, standing.settings, new.generation, standing)):
+                await changing.claimed(self._server, keys, collection, again, confirm)
+            return None
+        if not await self._catalog.put(collection, settings, new.generation, standing):
+            return False
+        if standing:
+            # After a change that was broken off nobody knows under which names opinions count: all are looked at.
+            known = followed == digest_of(standing.settings)
+            moved = standing.settings.renamed(settings) if known else None
+            await changing.relabel(self._server, self._catalog, collection, moved)
+            await targets.follow_registry(self._server, self._catalog, collection)
+        await self._catalog.note_followed(collection, settings)
         return True
+
+    async def _see_through(self, collection: str) -> None:
+        """Have all documents follow the registry that stands: who put another one at the same time may have moved
+        opinions after it was put.
+        """
+        while (present := await self.settings(collection)) is not None:
+            if await self._catalog.followed(collection) == digest_of(present):
+                break
+            await changing.relabel(self._server, self._catalog, collection, None)
+            await targets.follow_registry(self._server, self._catalog, collection)
+            await self._catalog.note_followed(collection, present)
 
     # Documents
 
@@ -168,7 +191,7 @@ class RedisStore:
         fixed, target, *partitions = await self._server.together(
             [
                 self._catalog.reading(collection),
-                ("HGET", self._place(keys, collection, entity or ""), f"x:{entity or ''}"),
+                targets.reading(keys, collection, entity or ""),
                 *(
                     (
                         "HMGET",
@@ -180,8 +203,8 @@ class RedisStore:
                 ),
             ]
         )
-        settings, space = await self._catalog.understood(collection, fixed)
-        known, settings = settings is not None, settings or CollectionSettings()
+        standing, space = await self._catalog.understood(collection, fixed)
+        known, settings = standing is not None, standing.settings if standing else CollectionSettings()
         n_bins = len(settings.positions)
         totals = [[0] * n_bins for _ in counts]
         labels: dict[str, Labels] = {}
@@ -202,44 +225,25 @@ class RedisStore:
         return Lookup(settings, known, space, labels, own, domain, layout.decode_target(target) if target else None)
 
     async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
-        place, field = self._place(await self._catalog.keys(), collection, entity), f"x:{entity}"
-        if target is None:
-            return bool(await self._server.call("HDEL", place, field))
-        await self._catalog.fixed_for(collection, None, None, create=True)
-        return not await self._server.call("HSET", place, field, layout.encode(target))
+        return await targets.put(self._server, self._catalog, collection, entity, target)
 
     async def targets(self, collection: str) -> dict[str, ExternalTarget]:
-        keys = await self._catalog.keys()
-        found: dict[str, ExternalTarget] = {}
-        for p in range(keys.partitions):
-            at = 0
-            while True:
-                key = keys.partition(collection, p)
-                at, fields = await self._server.call("HSCAN", key, at, "MATCH", "x:*", "COUNT", PAGE)
-                found |= {field[2:].decode(): layout.decode_target(raw) for field, raw in fields.items()}
-                if at == 0:
-                    break
-        return dict(sorted(found.items()))
-
-    @staticmethod
-    def _place(keys: Keys, collection: str, entity: str) -> str:
-        """The partition that an entity's external target lies in."""
-        return keys.partition(collection, keys.partition_of(entity))
+        return await targets.every(self._server, await self._catalog.keys(), collection)
 
     # Looking after
 
     async def changes(self, cursor: Cursor | None) -> Page:
         return await changes_past(cursor, self._server, await self._catalog.keys(), await self.collections())
 
-    async def drift(self) -> list[Drift]:
+    async def drift(self) -> list[Drift | Damage]:
         return await self._recount(repairs=False)
 
-    async def repair(self) -> list[Drift]:
+    async def repair(self) -> list[Drift | Damage]:
         return await self._recount(repairs=True)
 
-    async def _recount(self, repairs: bool) -> list[Drift]:
+    async def _recount(self, repairs: bool) -> list[Drift | Damage]:
         keys = await self._catalog.keys()
-        found: list[Drift] = []
+        found: list[Drift | Damage] = []
         for name in await self.collections():
             n_bins = len((await self.settings(name) or CollectionSettings()).positions)
             found += await recounting.recount(self._server, keys, name, n_bins, repairs)

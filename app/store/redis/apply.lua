@@ -16,7 +16,7 @@
 --          <facet><entity>  counts by bin; without an entity, over all of them (facets: app/store/facets.py)
 --          l:<n>     change log, a ring: [seq, chain, id] with n = seq mod length
 --          m         [seq, chain, documents]
---          s         rules: positions of the scale, and a hash of the registry that the labels follow
+--          s         rules: positions of the scale, a hash of the registry that the labels follow, and a generation
 --          r         number of repairs        x:<entity>  external target
 local key, rules, bins, ring, now, touch = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
@@ -96,9 +96,10 @@ for i = 6, #ARGV, 9 do
     local same = present and not deletes and old[3] == fingerprint
     local completes = false
     if same and (version == '' or version == old[1]) then
-        -- The same content is written again where it brings the vector that was missing, or has other labels by now.
+        -- The same content is written again where it brings the vector that was missing, has other labels by now, or
+        -- what is stored has been damaged.
         local had = get('v:' .. id) or ''
-        completes = (had == '' and vector ~= '') or not equal(old[6], new)
+        completes = (had == '' and vector ~= '') or not equal(old[6], new) or get('c:' .. id) ~= content
         if vector == '' then vector = had end
     end
     local outcome

@@ -1,5 +1,6 @@
 """How changes reach the partitions: in calls of bounded size, under the rules that the collection has by then."""
 
+import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -10,13 +11,15 @@ from app.store.base import Change, CollectionSettings, Outcome, VectorSpace
 from app.store.facets import facets_of
 from app.store.redis import layout
 from app.store.redis.catalog import Catalog
-from app.store.redis.layout import Keys, rules_of
-from app.store.redis.server import Script, Server
+from app.store.redis.layout import Keys, Standing, rules_of
+from app.store.redis.server import Command, Script, Server
 
 CHANGES_A_CALL = 50
 """Larger calls would hold up the server for others. Where so many write too much for one command, it is halved."""
 ATTEMPTS = 5
 """How often changes are sent under rules that have changed meanwhile."""
+CHANGING_S = 0.05
+"""How long whoever changes rules may take, from the first partition that has them to the catalog."""
 SCAN_COUNT = 1000
 
 _APPLY, _CLAIM = Script("apply.lua"), Script("claim.lua")
@@ -37,8 +40,8 @@ async def apply(
     keys = await catalog.keys()
     outcomes: list[Outcome] = ["absent"] * len(changes)
     create = any(change.leaves_something for change in changes)
-    settings = await catalog.fixed_for(collection, space, positions, create)
-    if settings is None:
+    standing = await catalog.fixed_for(collection, space, positions, create)
+    if standing is None:
         return outcomes
     left = list(range(len(changes)))
     limits = [CHANGES_A_CALL] * keys.partitions
@@ -47,7 +50,7 @@ async def apply(
         batches = _batches(changes, left, keys, limits)
         behind: list[int] = []
         done: set[int] = set()
-        for (p, batch), answer in (await _send(server, catalog, keys, collection, settings, changes, batches)).items():
+        for (p, batch), answer in (await _send(server, catalog, keys, collection, standing, changes, batches)).items():
             if answer == b"LARGE":
                 limits[p] = len(batch) // 2
             elif answer == b"CHANGED":
@@ -59,10 +62,11 @@ async def apply(
         left = [i for i in left if i not in done]
         if behind:
             refusals += 1
-            before, settings = settings, await catalog.fixed_for(collection, space, positions, create)
-            # Where the catalog has not changed, whoever changes the rules is between the two, or was broken off there.
-            agreed = settings != before or await claimed(server, keys, collection, before, behind)
-            if settings is None or not agreed or refusals == ATTEMPTS:
+            before, standing = standing, await catalog.fixed_for(collection, space, positions, create)
+            if standing == before:
+                # Whoever changes the rules is between partitions and catalog, or was broken off there.
+                standing = await regained(server, catalog, collection, before, refusals)
+            if standing is None or refusals == ATTEMPTS:
                 raise CollectionChangedError(f"the scale or registry of {collection!r} changes all the time")
     return outcomes
 
@@ -72,13 +76,14 @@ async def _send(
     catalog: Catalog,
     keys: Keys,
     collection: str,
-    settings: CollectionSettings,
+    standing: Standing,
     changes: Sequence[Change],
     batches: Mapping[int, Sequence[int]],
 ) -> dict[tuple[int, tuple[int, ...]], Any]:
     """The answer of `apply.lua` to each batch."""
+    settings = standing.settings
     head = [
-        *(rules_of(settings)[1], len(settings.positions), layout.LOG_LENGTH, time.time_ns() // 1000),
+        *(standing.rules, len(settings.positions), layout.LOG_LENGTH, time.time_ns() // 1000),
         int(catalog.confirm is not None),
     ]
     calls = [
@@ -89,16 +94,45 @@ async def _send(
     return {(p, tuple(batch)): answer for (p, batch), answer in zip(batches.items(), answers, strict=True)}
 
 
-async def claimed(
-    server: Server, keys: Keys, collection: str, settings: CollectionSettings, partitions: Sequence[int] | None = None
-) -> bool:
-    """Ask partitions to take the rules of these settings, which each does unless it holds documents on another scale.
+async def regained(
+    server: Server, catalog: Catalog, collection: str, standing: Standing, refusals: int
+) -> Standing | None:
+    """Have partitions follow the catalog, whose settings are returned; None where documents forbid it.
 
-    From then on it refuses changes that were made for others. Whether all have taken them.
+    Partitions are ahead of it while somebody changes the rules, who is given a moment. Then those that stand become the
+    newer ones, and whoever was changing them has to begin anew.
     """
-    places = range(keys.partitions) if partitions is None else partitions
-    calls = [(keys.partition(collection, p), rules_of(settings)) for p in places]
-    return all(await server.run(_CLAIM, calls))
+    keys = await catalog.keys()
+    newest = await claimed(server, keys, collection, standing, catalog.confirm)
+    if newest is not None and newest > standing.generation:
+        if refusals == 1:
+            await asyncio.sleep(CHANGING_S)
+            return standing
+        newer = await catalog.put(collection, standing.settings, newest, standing)
+        if newer is not None:
+            standing = newer
+            newest = await claimed(server, keys, collection, newer, catalog.confirm)
+    return None if newest is None else standing
+
+
+async def claimed(
+    server: Server,
+    keys: Keys,
+    collection: str,
+    standing: Standing,
+    confirm: Command | None = None,
+) -> int | None:
+    """Ask all partitions to take the rules of these settings; None where documents on another scale forbid it in any.
+
+    Each that takes them refuses from then on all changes that were made for others. The highest generation there is
+    returned: where it is not theirs, not all have taken them.
+    """
+    positions, _ = rules_of(standing.settings)
+    arguments = (positions, standing.rules, standing.generation)
+    answers = await server.run(
+        _CLAIM, [(keys.partition(collection, p), arguments) for p in range(keys.partitions)], confirm
+    )
+    return None if 0 in answers else max(standing.generation, -min(answers))
 
 
 async def relabel(server: Server, catalog: Catalog, collection: str, entities: Collection[str] | None) -> None:

@@ -40,7 +40,7 @@ async def changes_past(cursor: Cursor | None, server: Server, keys: Keys, collec
     states = {place: _state(raw) for place, raw in zip(places, told, strict=True)}
     entries: list[IndexEntry] = []
     for place in [*seen.keys() - states.keys(), *places]:
-        state, last = states.get(place, PartitionState()), seen.get(place, Seen())
+        state, last = states.get(place, layout.NEW), seen.get(place, Seen())
         if last == (state.seq, state.chain, state.seq, state.chain):
             continue
         if len(entries) >= PAGE:
@@ -89,7 +89,7 @@ async def _documents(
 
 
 def _state(raw: bytes | None) -> PartitionState:
-    return layout.decode_state(raw) if raw else PartitionState()
+    return layout.NEW if raw is None else layout.decode_state(raw)
 
 
 def _entry(collection: str, name: str, document: bytes | None, vector: bytes | None) -> IndexEntry:

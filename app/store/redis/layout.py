@@ -2,8 +2,9 @@
 
 A collection is S partitions, each one hash (its fields: `apply.lua`). A document lies in partition crc32(id) mod S; an
 entity's population is the sum of the partitions' counts. The catalog, a hash too, holds what is fixed: `store`, the
-`Format`, and for each collection `c:<name>`, its settings (of the registry a digest only), `r:<name>`, the registry,
-`f:<name>`, the digest of the one that all stored opinions follow, and `v:<name>`, its vector space.
+`Format`, and for each collection `c:<name>`, its settings (of the registry a digest only) with the generation of what
+labels follow, `r:<name>`, the registry, `f:<name>`, the digest of the one that all stored opinions follow, and
+`v:<name>`, its vector space.
 """
 
 from binascii import crc_hqx
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
 from itertools import count
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -84,9 +85,13 @@ class DocumentRecord(msgspec.Struct, frozen=True, array_like=True):
 class PartitionState(msgspec.Struct, frozen=True, array_like=True):
     """`m`: how many changes there were, a hash over all of them, and the number of documents."""
 
-    seq: int = 0
-    chain: str = ""
-    documents: int = 0
+    seq: int
+    chain: str
+    documents: int
+
+
+NEW = PartitionState(0, "", 0)
+"""Of a partition that was never written to."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -97,11 +102,32 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True):
     id: str
 
 
-class FixedSettings(msgspec.Struct, frozen=True):
+class FixedSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """`c:<name>`: the registry may be long, so whoever reads the settings often reads only whether it has changed."""
 
     settings: CollectionSettings
     registry_digest: str
+    generation: int = 0
+
+
+class Standing(NamedTuple):
+    """Settings as the catalog has them.
+
+    `generation` grows with every change of what labels follow: scale and registry. Each generation has one scale and
+    one registry, and a partition takes changes of no other than its own, and never an older one again: so nobody who
+    was slow can write what was true before.
+    """
+
+    settings: CollectionSettings
+    generation: int = 0
+    raw: bytes = b""
+    """As they are written there; empty when they are not."""
+
+    @property
+    def rules(self) -> bytes:
+        """All that labels follow; see `apply.lua`, field `s`."""
+        generation = b"|%d" % self.generation if self.generation else b""
+        return b"|".join(rules_of(self.settings)) + generation
 
 
 UNREADABLE = (msgspec.MsgspecError, ValueError)
@@ -116,7 +142,7 @@ def _decoder(what: str, kind: Callable[..., T]) -> Callable[[bytes], T]:
         try:
             return decode(raw)
         except UNREADABLE as error:
-            raise StoreUnavailableError(f"a stored {what} cannot be read: {error}") from error
+            raise StoreUnavailableError(f"a stored {what} cannot be read: {error}; see warp-rerank verify") from error
 
     return decoded
 
@@ -139,6 +165,15 @@ def readable_document(raw: bytes) -> DocumentRecord | None:
         return decode_document(raw)
     except UNREADABLE:
         return None
+
+
+def is_content(raw: bytes | None) -> bool:
+    """Whether a document's content can be read."""
+    try:
+        decode_content(raw or b"")
+    except UNREADABLE:
+        return False
+    return True
 
 
 def unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
@@ -204,9 +239,8 @@ def digest_of(settings: CollectionSettings) -> str:
 
 
 def rules_of(settings: CollectionSettings) -> tuple[bytes, bytes]:
-    """The positions of the scale, and with them all that labels follow; see `apply.lua`, field `s`."""
-    positions = encode(settings.positions)
-    return positions, positions + b"|" + digest_of(settings).encode()
+    """What labels follow: the positions of the scale, and a digest of the registry."""
+    return encode(settings.positions), digest_of(settings).encode()
 
 
 def vector_of(raw: bytes | None) -> Vector | None:

@@ -6,7 +6,7 @@ default is to try ten times more, whatever the command is; each has a time limit
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha1
 from importlib.resources import files
@@ -42,6 +42,38 @@ MOVE_PAUSE_S = 0.05
 
 Command = Sequence[Any]
 
+Judge = Callable[[Mapping[str, Any], str | None], None]
+"""Takes what a server says of itself, and its `appendfsync`, None when it does not tell; raises
+`StoreUnavailableError` when it is not to be used.
+"""
+
+
+class UnfitError(RedisError):
+    """A server was connected to that is not to be used; the cause says why."""
+
+
+class Greeting:
+    """What comes first on every connection. Which server is at its other end may have changed since the last one."""
+
+    def __init__(self) -> None:
+        self.judge: Judge = lambda info, appendfsync: None
+
+    async def greet(self, connection: Any) -> None:
+        """Log in, and have the server judged.
+
+        Raises
+        ------
+        UnfitError : it is not to be used.
+        """
+        await connection.on_connect()
+        try:
+            info = _info(await _asked(connection, "INFO"))
+            self.judge(info, await _setting(connection, "appendfsync"))
+        except ResponseError as error:
+            raise UnfitError from StoreUnavailableError(f"the store refuses: {error}")
+        except StoreUnavailableError as error:
+            raise UnfitError from error
+
 
 class Script:
     """A Lua script of this package, called by its hash."""
@@ -57,8 +89,13 @@ class Server:
     Every call raises `StoreUnavailableError` when it cannot be made or is refused.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, greeting: Greeting) -> None:
         self.client = client  # the driver types answers as bytes or text; ours are bytes
+        self._greeting = greeting
+
+    def judged_by(self, judge: Judge) -> None:
+        """Have every server judged as soon as a connection to it is made, and not used when it is found unfit."""
+        self._greeting.judge = judge
 
     async def close(self) -> None:
         """Give up all connections."""
@@ -133,8 +170,8 @@ class Server:
 class Watched(Server):
     """The master that sentinels name."""
 
-    def __init__(self, client: Any, sentinels: Sequence[Any]) -> None:
-        super().__init__(client)
+    def __init__(self, client: Any, greeting: Greeting, sentinels: Sequence[Any]) -> None:
+        super().__init__(client, greeting)
         self._sentinels = sentinels
 
     async def close(self) -> None:
@@ -146,8 +183,11 @@ class Watched(Server):
 class Cluster(Server):
     """A Redis Cluster. A pipeline is one round trip to each of its servers, at once."""
 
-    def __init__(self, client: RedisCluster) -> None:
-        super().__init__(client)
+    def __init__(self, client: RedisCluster, greeting: Greeting) -> None:
+        super().__init__(client, greeting)
+        # The driver takes no such option, though it has one for itself; those of nodes that are found later are these.
+        for options in (client.connection_kwargs, *(node.connection_kwargs for node in client.startup_nodes)):
+            options["redis_connect_func"] = greeting.greet
         self._free = asyncio.Semaphore(MAX_CONNECTIONS)  # the driver would refuse one more, not wait
 
     async def info(self) -> list[Mapping[str, Any]]:
@@ -226,6 +266,7 @@ def open_server(url: str) -> Server:
         "socket_timeout": CALL_TIMEOUT_S,
         "retry": Retry(NoBackoff(), 0),
     }
+    greeting = Greeting()
     try:
         hosts, common = _hosts_and_options(url, scheme)
         if kind == "cluster":
@@ -233,14 +274,21 @@ def open_server(url: str) -> Server:
             return Cluster(
                 RedisCluster(
                     startup_nodes=nodes, max_connections=2 * MAX_CONNECTIONS, **_without_place(common), **options
-                )
+                ),
+                greeting,
             )
         if kind == "sentinel":
-            return _master(url, scheme, hosts, common, options)
-        pool = BlockingConnectionPool.from_url(url, max_connections=MAX_CONNECTIONS, timeout=CALL_TIMEOUT_S, **options)
+            return _master(url, scheme, hosts, common, options, greeting)
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=MAX_CONNECTIONS,
+            timeout=CALL_TIMEOUT_S,
+            redis_connect_func=greeting.greet,
+            **options,
+        )
     except (ValueError, TypeError, RedisClusterException) as error:
         raise InvalidInputError("store", f"is no URL of a Redis server: {error}") from error
-    return Server(Redis.from_pool(pool))
+    return Server(Redis.from_pool(pool), greeting)
 
 
 def _hosts_and_options(url: str, scheme: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
@@ -260,7 +308,12 @@ def _without_place(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _master(
-    url: str, scheme: str, hosts: Sequence[tuple[str, int]], common: Mapping[str, Any], options: Mapping[str, Any]
+    url: str,
+    scheme: str,
+    hosts: Sequence[tuple[str, int]],
+    common: Mapping[str, Any],
+    options: Mapping[str, Any],
+    greeting: Greeting,
 ) -> Server:
     service, _, database = urlsplit(url).path.strip("/").partition("/")
     if not service:
@@ -270,9 +323,15 @@ def _master(
         hosts, sentinel_kwargs={**options, "ssl": scheme == "rediss"}, **login, **options
     )
     pool: Any = _MasterPool(  # type: ignore[no-untyped-call]
-        service, sentinel, max_connections=MAX_CONNECTIONS, db=int(database or 0), **login, **options
+        service,
+        sentinel,
+        max_connections=MAX_CONNECTIONS,
+        db=int(database or 0),
+        redis_connect_func=greeting.greet,
+        **login,
+        **options,
     )
-    return Watched(Redis.from_pool(pool), sentinel.sentinels)
+    return Watched(Redis.from_pool(pool), greeting, sentinel.sentinels)
 
 
 class _MasterPool(SentinelConnectionPool, BlockingConnectionPool):
@@ -284,6 +343,8 @@ def named() -> Iterator[None]:
     """Turn the driver's errors into the service's."""
     try:
         yield
+    except UnfitError as error:
+        raise StoreUnavailableError(str(error.__cause__)) from error.__cause__
     except ResponseError as error:
         raise StoreUnavailableError(f"the store refuses: {error}") from error
     except (RedisError, RedisClusterException, OSError) as error:
@@ -306,6 +367,25 @@ def _confirmed(answers: list[Any], confirmations: Sequence[Any]) -> list[Any]:
         if not all(told[:1]):
             raise StoreUnavailableError("the store has not confirmed in time that the change is kept as it is to be")
     return answers
+
+
+async def _asked(connection: Any, *command: str) -> Any:
+    await connection.send_command(*command)
+    return await connection.read_response()
+
+
+def _info(raw: Any) -> dict[str, str]:
+    lines = (line.partition(":") for line in _text(raw).splitlines())
+    return {name: value for name, _, value in lines}
+
+
+async def _setting(connection: Any, name: str) -> str | None:
+    try:
+        found = await _asked(connection, "CONFIG", "GET", name)
+    except ResponseError:  # many a hosted server allows no look at its settings
+        return None
+    told = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+    return next((_text(value) for key, value in told.items() if _text(key) == name), None)
 
 
 def _text(value: Any) -> str:

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+import msgspec
+
 from app.errors import StoreUnavailableError
 from app.store.base import (
     TOMBSTONE_LIFE_S,
@@ -16,6 +18,7 @@ from app.store.base import (
     Change,
     CollectionSettings,
     Cursor,
+    Damage,
     Drift,
     ExternalTarget,
     Lookup,
@@ -99,8 +102,9 @@ class SqliteStore:
     async def changes(self, cursor: Cursor | None) -> Page:
         return await self._read(reads.changes, cursor)
 
-    async def drift(self) -> list[Drift]:
-        return (await self._read(reads.drift))[0]
+    async def drift(self) -> list[Drift | Damage]:
+        found, _ = await self._read(reads.drift)
+        return [*found, *await self._read(reads.damage)]
 
     # Writes
 
@@ -122,11 +126,11 @@ class SqliteStore:
     async def put_target(self, collection: str, entity: str, target: ExternalTarget | None) -> bool:
         return await self._write(writes.put_target, collection, entity, target)
 
-    async def repair(self) -> list[Drift]:
+    async def repair(self) -> list[Drift | Damage]:
         while True:
             found, repairs = await self._read(reads.drift)
             if not found or await self._write(writes.repair, found, repairs):
-                return found
+                return [*found, *await self._read(reads.damage)]
 
     async def purge(self, tombstone_life_s: float = TOMBSTONE_LIFE_S) -> int:
         return await self._write(writes.purge, time.time_ns() // 1000 - int(tombstone_life_s * 1e6))
@@ -180,6 +184,8 @@ class SqliteStore:
             return await asyncio.get_running_loop().run_in_executor(pool, run)
         except sqlite3.Error as error:
             raise StoreUnavailableError(f"the store refused: {error}") from error
+        except msgspec.MsgspecError as error:
+            raise StoreUnavailableError(f"a stored value cannot be read: {error}; see warp-rerank verify") from error
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

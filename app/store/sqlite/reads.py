@@ -11,6 +11,7 @@ import numpy as np
 from app.store.base import (
     CollectionSettings,
     Cursor,
+    Damage,
     Document,
     Drift,
     ExternalTarget,
@@ -149,6 +150,20 @@ def drift(db: sqlite3.Connection) -> tuple[list[Drift], int]:
         for count in sorted(counted.keys() | recounted.keys())
         if counted[count] != recounted[count]
     ], repairs
+
+
+def damage(db: sqlite3.Connection) -> list[Damage]:
+    """Documents whose content cannot be read."""
+    found = []
+    for collection, name, content in db.execute(
+        # As bytes: what is no UTF-8 cannot even be read as text.
+        "select collection, id, cast(content as blob) from document where content is not null order by collection, id"
+    ):
+        try:
+            decode_document(content)
+        except (msgspec.MsgspecError, ValueError):
+            found.append(Damage(collection, "content", name))
+    return found
 
 
 def vector_space(db: sqlite3.Connection, collection: str) -> VectorSpace | None:

@@ -1,5 +1,6 @@
 """What is written, each inside one transaction of the only writer."""
 
+import logging
 import sqlite3
 import time
 from collections import Counter
@@ -22,6 +23,8 @@ from app.store.facets import facets_of
 from app.store.sqlite.reads import collection_settings, decode_document, vector_of, vector_space
 from app.store.sqlite.schema import DOMAIN
 
+_log = logging.getLogger(__name__)
+
 Counts = Counter[tuple[str, str, int]]
 """By entity, facet and bin."""
 
@@ -43,6 +46,7 @@ def put_settings(db: sqlite3.Connection, collection: str, settings: CollectionSe
     db.execute("update collection set settings = ? where name = ?", (_encode(settings).decode(), collection))
     if before:
         _relabel(db, collection, before, settings)
+        _move_targets(db, collection, settings)
     return True
 
 
@@ -68,7 +72,26 @@ def _relabel(db: sqlite3.Connection, collection: str, before: CollectionSettings
         apply(db, collection, changes, None, None)
 
 
+def _move_targets(db: sqlite3.Connection, collection: str, settings: CollectionSettings) -> None:
+    """Give targets of names that are another entity's by now to that one, or forget them where it has one."""
+    for alias, target in db.execute(
+        "select entity, target from target where collection = ? order by entity", (collection,)
+    ).fetchall():
+        entity = settings.aliases.get(alias)
+        if entity is None:
+            continue
+        db.execute("delete from target where collection = ? and entity = ?", (collection, alias))
+        db.execute("insert or ignore into target values (?, ?, ?)", (collection, entity, target))
+        (kept,) = db.execute(
+            "select target from target where collection = ? and entity = ?", (collection, entity)
+        ).fetchone()
+        if kept != target:
+            _log.warning("the target given for %r is forgotten: that is %r by now, which has another", alias, entity)
+
+
 def put_target(db: sqlite3.Connection, collection: str, entity: str, target: ExternalTarget | None) -> bool:
+    settings = collection_settings(db, collection) or CollectionSettings()
+    entity = settings.aliases.get(entity, entity)
     had = db.execute("delete from target where collection = ? and entity = ?", (collection, entity)).rowcount == 1
     if target:
         _create(db, collection)
@@ -127,20 +150,24 @@ def _apply_one(
 ) -> tuple[Outcome, bool]:
     """The outcome, and whether the document's row was written."""
     row = db.execute(
-        "select key, version, fingerprint, content is not null, excluded, facets, vector from document"
+        "select key, version, fingerprint, cast(content as blob), excluded, facets, vector from document"
         " where collection = ? and id = ?",
         (collection, change.id),
     ).fetchone()
-    key, stored_version, fingerprint, present, was_excluded, was_in, vector = row or (None, 0, b"", 0, 0, "[]", None)
-    content, version = change.content, change.version
+    key, stored_version, fingerprint, raw, was_excluded, was_in, vector = row or (None, 0, b"", None, 0, "[]", None)
+    content, version, present = change.content, change.version, raw is not None
+    written = _encode(content) if content else None
     stored = db.execute("select entity, bin from opinion where document = ?", (key,)).fetchall() if present else []
     opinions = sorted(settings.labels(content).items()) if content else []
-    same = bool(present and content and fingerprint == change.fingerprint)
+    same = present and content is not None and fingerprint == change.fingerprint
     if same and change.vector is None:
         change = msgspec.structs.replace(change, vector=vector and vector_of(vector))
-    # The same content is stored anew where it brings the vector that was missing, or has other labels by now.
+    # The same content is stored anew where it brings the vector that was missing, has other labels by now, or what is
+    # stored has been damaged.
     completes = same and version in (None, stored_version)
-    completes = completes and ((vector is None and change.vector is not None) or opinions != sorted(stored))
+    completes = completes and (
+        (vector is None and change.vector is not None) or opinions != sorted(stored) or written != raw
+    )
     if completes or (content is None and version is None):
         version = stored_version
         if content is None and not present:
@@ -152,7 +179,7 @@ def _apply_one(
     elif row and version < stored_version:
         return "stale", False
     elif row and version == stored_version:
-        return _of_equal_version(change, same, bool(present)), False
+        return _of_equal_version(change, same, present), False
 
     if present and not was_excluded:
         _count(counts, _decode_facets(was_in), stored, -1)
@@ -172,7 +199,7 @@ def _apply_one(
             seq,
             version,
             change.fingerprint,
-            _encode(content).decode() if content else None,
+            written and written.decode(),
             excluded,
             content.bin if content else None,
             _encode(facets).decode(),
