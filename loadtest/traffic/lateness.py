@@ -1,4 +1,4 @@
-"""How late the load generator itself is: what it measures is too long by so much, whoever is to blame for it."""
+"""How late the load generator itself is: what it measures may be too long by so much, whoever is to blame for it."""
 
 from array import array
 from time import perf_counter
