@@ -71,6 +71,7 @@ def serve(
             "app.main:create_app",
             factory=True,
             http=GuardedProtocol,
+            loop="app.event_loop:ServiceLoop",
             timeout_worker_healthcheck=WORKER_START_S,
             timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
             host=settings.host,
