@@ -11,7 +11,7 @@ comma := ,
 EXTRAS := $(if $(FULL),dev$(comma)full,dev)
 READY := $(VENV)/ready-$(EXTRAS)
 
-.PHONY: run test check format audit reliability clean
+.PHONY: run test check format audit reliability load clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -49,6 +49,9 @@ format: $(READY) ## format the code
 
 reliability: $(READY) ## the reliability scoreboard, an hour; SHORT=1: minutes; ROW=r4 STORE=redis: a part of it
 	$(BIN)/python -m loadtest.reliability $(or $(ROW),all) $(if $(SHORT),--short) $(if $(STORE),--store $(STORE))
+
+load: $(READY) ## a load on a service of its own, held against the SLA; SHAPE=spike, SHAPE=soak
+	$(BIN)/python -m loadtest.traffic --shape $(or $(SHAPE),ramp) --html load.html
 
 clean: ## remove the environment and the demo's data
 	rm -rf $(VENV) .warp

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 ENTITY = "Breakfast"
@@ -26,19 +26,22 @@ def documents(n: int = DOCUMENTS) -> list[dict[str, Any]]:
     """The population, as POST /ingest takes it."""
     rng = random.Random(1)
     return [
-        {"id": document_id(i), "text": _text(rng), "opinions": [{"entity": ENTITY, "si": position}]}
+        {"id": document_id(i), "text": text(rng), "opinions": [{"entity": ENTITY, "si": position}]}
         for i, position in enumerate(_positions(rng, n, POPULATION))
     ]
 
 
-def inline(n: int, variant: str = "auto", *, dimension: int = 0) -> bytes:
-    """A body whose n candidates bring text and opinion, about 170 bytes each, and a vector when one is asked for."""
-    rng = random.Random(2)
+def inline(n: int, variant: str = "auto", *, dimension: int = 0, seed: int = 2, **asked: Any) -> bytes:
+    """A body whose n candidates bring text and opinion, about 170 bytes each, and a vector when one is asked for.
+
+    `asked` are more fields of the request.
+    """
+    rng = random.Random(seed)
     candidates = [
         {
             "id": document_id(i),
             "score": round(1 - i / (2 * n) + rng.random() / 100, 4),
-            "text": _text(rng),
+            "text": text(rng),
             "opinions": [{"entity": ENTITY, "si": position}],
         }
         for i, position in enumerate(_positions(rng, n, POOL))
@@ -46,23 +49,26 @@ def inline(n: int, variant: str = "auto", *, dimension: int = 0) -> bytes:
     if dimension:
         for one in candidates:
             one["embedding"] = [round(rng.gauss(0, 1), 6) for _ in range(dimension)]
-    return _body(candidates, variant)
+    return _body(candidates, variant, asked)
 
 
-def ids_and_scores(n: int, variant: str = "auto") -> bytes:
-    """A body whose n candidates are known to the store: their opinions are looked up."""
-    rng = random.Random(3)
-    chosen = rng.sample(range(DOCUMENTS), n)
-    return _body([{"id": document_id(i), "score": round(1 - r / (2 * n), 4)} for r, i in enumerate(chosen)], variant)
+def ids_and_scores(n: int, variant: str = "auto", *, of: int = DOCUMENTS, seed: int = 3, **asked: Any) -> bytes:
+    """A body whose n candidates are known to the store, which holds `of`: their opinions are looked up."""
+    rng = random.Random(seed)
+    candidates = [
+        {"id": document_id(i), "score": round(1 - r / (2 * n), 4)} for r, i in enumerate(rng.sample(range(of), n))
+    ]
+    return _body(candidates, variant, asked)
 
 
-def _body(candidates: Sequence[Any], variant: str) -> bytes:
-    question = {"query": "What do guests think about the breakfast?", "entity": ENTITY, "collection": COLLECTION}
-    return json.dumps({**question, "k": 20, "variant": variant, "candidates": candidates}).encode()
-
-
-def _text(rng: random.Random) -> str:
+def text(rng: random.Random) -> str:
+    """A sentence of 16 words, cut off after 82 characters."""
     return " ".join(rng.choices(_WORDS, k=16))[:82]
+
+
+def _body(candidates: Sequence[Any], variant: str, asked: Mapping[str, Any]) -> bytes:
+    question = {"query": "What do guests think about the breakfast?", "entity": ENTITY, "collection": COLLECTION}
+    return json.dumps({**question, "k": 20, "variant": variant, **asked, "candidates": candidates}).encode()
 
 
 def _positions(rng: random.Random, n: int, weights: Sequence[int]) -> list[int]:

@@ -40,7 +40,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = tempfile.NamedTemporaryFile(prefix="load-", suffix=".log")  # noqa: SIM115 - kept as long as the server
         self._command = [sys.executable, *(part.format(port=self.port) for part in arguments)]
-        self._environment = {**os.environ, **(environment or {})}
+        self.environment = {**os.environ, **(environment or {})}
         self._cores = set(cores) & os.sched_getaffinity(0)
 
     def start(self, ready: str = "/livez") -> None:
@@ -51,7 +51,7 @@ class Server:
         RuntimeError : it does not.
         """
         self.process = subprocess.Popen(
-            self._command, stdout=self.log, stderr=self.log, env=self._environment, preexec_fn=self._pin
+            self._command, stdout=self.log, stderr=self.log, env=self.environment, preexec_fn=self._pin
         )
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline and self.process.poll() is None:

@@ -78,6 +78,7 @@ def _serve(settings: Settings) -> int:
         "app.main:create_app",
         factory=True,
         http=GuardedProtocol,
+        loop="app.event_loop:ServiceLoop",
         timeout_worker_healthcheck=WORKER_SILENT_S,
         timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
         host=settings.host,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import uvloop
 
-from loadtest.production import bombs, drain, large_requests, overload, probes, slow_clients, store_down, workers
+from loadtest.production import bombs, drain, large_requests, overload, probes, slow_clients, soak, store_down, workers
 from loadtest.reliability.result import Result
 from loadtest.servers import LOAD_CORE
 
@@ -31,6 +31,7 @@ ROWS = {
     "r12": Row("probes", probes.run, 0, 0),
     "r14": Row("bombs", bombs.run, 20, 4),
     "r15": Row("slow clients", slow_clients.run, 0, 0),
+    "r19": Row("soak", soak.run, 1200, 90),
     "large": Row("large requests", large_requests.run, 0, 0),
 }
 

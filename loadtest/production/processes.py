@@ -1,4 +1,4 @@
-"""What processes hold: memory and file descriptors, from /proc."""
+"""What processes hold: memory, file descriptors and threads, from /proc."""
 
 from pathlib import Path
 
@@ -23,6 +23,16 @@ def rss_mb(server: Server) -> float:
 def pss_mb(server: Server) -> float:
     """The same with what they share counted once."""
     return sum(_kb(pid, "smaps_rollup", "Pss") for pid in all_of(server)) / 1024
+
+
+def descriptors(server: Server) -> int:
+    """Open files and sockets of all its processes."""
+    return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in all_of(server))
+
+
+def threads(server: Server) -> int:
+    """Threads of all its processes."""
+    return sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in all_of(server))
 
 
 def _kb(pid: int, file: str, field: str) -> int:
