@@ -1,0 +1,336 @@
+"""R7: three replicas of the service follow one store while something is done to one of them, or to the store.
+
+Once the writers are quiet, every replica answers alike and right within 2 s: the same documents in the same order with
+the same similarities and opinions, those that the store holds, and the same counts. While nothing goes wrong, replicas
+are at most 500 ms behind, 99 times of 100.
+
+The follower's position (seq and chain) is not told over HTTP, so what follows from it is compared. That a replica has
+noticed a past that is no longer the store's is seen in its log.
+
+That it bites: without the comparison of chains in `app.store.redis.following` replicas keep, after the first
+`everysec` cuts, documents that the store has lost.
+"""
+
+import asyncio
+import shutil
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+
+from app.errors import StoreUnavailableError
+from app.store import open_store
+from app.store.base import CollectionSettings, Store
+from app.store.redis.layout import LOG_LENGTH
+from loadtest.reliability.checking import Findings
+from loadtest.reliability.content import COLLECTION, NUMBER_OF
+from loadtest.reliability.places import place_behind_proxies, set_all
+from loadtest.reliability.powercut import Power
+from loadtest.reliability.proxy import Faults, Proxy
+from loadtest.reliability.replicas import Answers, Expected, Lags, Replica
+from loadtest.reliability.result import Result, told
+from loadtest.reliability.torture import PREFIX, Torture
+from tests.redis_server import RedisServer, free_ports
+
+REPLICAS, WRITERS = 3, 2
+PARTITIONS = 2
+"""So that the writers fill every ring of changes in seconds, not in a minute."""
+ALIKE_S, LAG_S = 2.0, 0.5
+"""What must hold."""
+GIVES_UP_S = 15.0
+SAMPLE_S, LOOK_S = 0.1, 0.05
+FAULT_S = 2.5
+
+
+async def run(store: str, directory: Path, short: bool) -> Result:
+    """One fault a round, each kind once or five times."""
+    outcome = await rounds(store, directory, list(KINDS) * (1 if short else 5), 1.0 if short else 4.0)
+    return outcome.result()
+
+
+@dataclass
+class Outcome:
+    """What was found.
+
+    Parameters
+    ----------
+    faults : those that there were, in order.
+    alike_s : after each, how long replicas took after the writers were quiet; infinite when they gave up.
+    differing : documents and counts that a replica still had otherwise than the store, by then.
+    disordered : rounds after which all was right, but searches had another order.
+    idle : faults that did not do what they are for.
+    may_be_lost : acknowledged changes that `everysec` lost.
+    """
+
+    findings: Findings = field(default_factory=Findings)
+    lags: Lags = field(default_factory=Lags)
+    faults: list[str] = field(default_factory=list)
+    alike_s: list[float] = field(default_factory=list)
+    differing: int = 0
+    disordered: int = 0
+    idle: list[str] = field(default_factory=list)
+    may_be_lost: int = 0
+    resyncs: int = 0
+
+    def result(self) -> Result:
+        """As a line of the scoreboard."""
+        slowest = max(self.alike_s)
+        good = told(
+            self.findings,
+            f"{len(self.faults)} faults of {len(set(self.faults))} kinds",
+            f"alike and right after {slowest:.2f} s at most ({self.faults[self.alike_s.index(slowest)]})",
+            f"{self.differing} documents or counts differ, {self.disordered} orders",
+            f"lag p99 {self.lags.p99_s * 1000:.0f} ms of {len(self.lags.seconds)}",
+            f"{self.resyncs} times an index was read anew",
+            f"{self.may_be_lost} changes lost with everysec",
+            *(f"no use: {fault}" for fault in self.idle),
+        )
+        passed = slowest <= ALIKE_S and self.lags.p99_s <= LAG_S
+        return Result(good.figure, good.passed and passed and not (self.differing or self.disordered or self.idle))
+
+
+async def rounds(store: str, directory: Path, faults: Sequence[str], undisturbed_s: float) -> Outcome:
+    """Let each of the faults happen, and compare the replicas after it.
+
+    Parameters
+    ----------
+    faults : of `KINDS`; those that the store does not have are left out.
+    undisturbed_s : how long the replicas are seen to follow before each.
+    """
+    outcome, expected = Outcome(), await asyncio.to_thread(Expected)
+    async with _stage(store, directory, expected.dimension) as stage:
+        done = [fault for fault in faults if stage.power or fault not in NEED_POWER]
+
+        async def disturb(torture: Torture) -> None:
+            for i, fault in enumerate(done):
+                stage.victim = stage.replicas[i % REPLICAS]
+                async with outcome.lags.sampled(stage.replicas, SAMPLE_S):
+                    await asyncio.sleep(undisturbed_s)
+                if not await KINDS[fault](stage):
+                    outcome.idle.append(fault)
+                torture.pause()
+                await torture.quiet()
+                await _compare(stage, expected, outcome)
+                outcome.faults.append(fault)
+                between = await torture.check()
+                if fault in MAY_LOSE:
+                    outcome.may_be_lost += len(between.lost)
+                    between.lost.clear()
+                outcome.findings.include(between)
+                await torture.go_on()
+
+        last = await stage.torture.run(0, disturb)
+        outcome.resyncs = sum(replica.resyncs for replica in stage.replicas)
+    last.include(outcome.findings)
+    outcome.findings = last
+    return outcome
+
+
+async def _compare(stage: "Stage", expected: Expected, outcome: Outcome) -> None:
+    """Ask the replicas until all say what is stored, or it has taken too long."""
+    quiet_at = time.monotonic()
+    documents = await stage.store.documents(COLLECTION, list(NUMBER_OF))
+    right = expected.of({name: document.content for name, document in documents.items()})
+    answers = await asyncio.gather(*(_right(replica, right, quiet_at) for replica in stage.replicas))
+    outcome.alike_s.append(max(took_s for _, took_s, _ in answers))
+    outcome.differing += sum(differing for _, _, differing in answers)
+    first = answers[0][0]
+    if not any(differing for _, _, differing in answers):
+        outcome.disordered += any(answer != first for answer, _, _ in answers)
+
+
+async def _right(replica: Replica, right: Answers, since: float) -> tuple[Answers | None, float, int]:
+    """What a replica says once that is right, when all of it had been said, and how much still differs at the end."""
+    while True:
+        answers = await replica.answers()
+        now = time.monotonic() - since
+        differing = len(NUMBER_OF) if answers is None else right.differing(answers)
+        if not differing:
+            return answers, now, 0
+        if now > GIVES_UP_S:
+            return answers, float("inf"), differing
+        await asyncio.sleep(LOOK_S)
+
+
+# The stage
+
+
+@dataclass
+class Stage:
+    """What the faults are done to.
+
+    Parameters
+    ----------
+    store : as those who check reach it.
+    proxies : of each replica, before the servers; the replicas of a cluster share theirs.
+    victim : the replica that it is the turn of.
+    power : of the one server, where it can be cut.
+    """
+
+    store: Store
+    torture: Torture
+    replicas: Sequence[Replica]
+    proxies: Mapping[Replica, Sequence[Proxy]]
+    victim: Replica
+    server: RedisServer
+    power: Power | None
+
+
+@asynccontextmanager
+async def _stage(kind: str, directory: Path, dimension: int) -> AsyncIterator[Stage]:
+    """A server or a cluster, replicas that follow it, and the writers, not yet at work."""
+    power = None
+    with ExitStack() as servers:
+        if kind == "cluster":
+            at, url, shared = servers.enter_context(place_behind_proxies(kind, directory))
+            server, urls, proxies = at.nodes[0], [url] * REPLICAS, [shared] * REPLICAS
+        else:
+            home = directory / "redis"
+            if shutil.which("gcc"):
+                power = Power(home / "appendonlydir", directory / "notes", appends=True)
+            server = RedisServer(home, ("--appendfsync", "everysec"), power.environment if power else None)
+            servers.callback(server.stop)
+            server.start()
+            url, ports = server.url, free_ports(REPLICAS)
+            proxies = [[servers.enter_context(Proxy(port, server.port))] for port in ports]
+            urls = [f"redis://127.0.0.1:{port}/0" for port in ports]
+        async with AsyncExitStack() as stack:
+            store = open_store(url, PREFIX, partitions=PARTITIONS)
+            stack.push_async_callback(store.close)
+            await store.put_settings(COLLECTION, CollectionSettings())
+            replicas = [Replica(directory / f"replica{i}", url) for i, url in enumerate(urls)]
+            for replica in replicas:
+                await stack.enter_async_context(replica)
+            torture = stack.enter_context(Torture(directory, url, writers=WRITERS, watched=False, dimension=dimension))
+            behind = dict(zip(replicas, proxies, strict=True))
+            yield Stage(store, torture, replicas, behind, replicas[0], server, power)
+
+
+async def _positions(store: Store) -> list[int]:
+    """How many changes there were, by partition."""
+    cursor = (await store.changes(None)).cursor
+    return [seen.seq for _, seen in sorted(cursor.items())]
+
+
+# The faults. Each says whether it came to what it is for.
+
+
+async def _killed(stage: Stage) -> bool:
+    await stage.victim.end(signal.SIGKILL)
+    await stage.victim.start()
+    return True
+
+
+async def _stopped(stage: Stage) -> bool:
+    stage.victim.send(signal.SIGSTOP)
+    await asyncio.sleep(FAULT_S)
+    stage.victim.send(signal.SIGCONT)
+    return True
+
+
+async def _cut_off(stage: Stage) -> bool:
+    """All connections end, and whatever is tried anew."""
+    set_all(stage.proxies[stage.victim], Faults(cut_reply=1, cut_request=1))
+    await asyncio.sleep(FAULT_S)
+    set_all(stage.proxies[stage.victim], Faults())
+    return True
+
+
+async def _overrun(stage: Stage) -> bool:
+    """More changes than the ring of any partition holds, while a replica stands still."""
+    before, resyncs = await _positions(stage.store), stage.victim.resyncs
+    stage.victim.send(signal.SIGSTOP)
+    written = [0]
+    while min(written) <= LOG_LENGTH:
+        await asyncio.sleep(0.2)
+        written = [now - then for now, then in zip(await _positions(stage.store), before, strict=True)]
+    stage.victim.send(signal.SIGCONT)
+    return await _until(lambda: stage.victim.resyncs > resyncs)
+
+
+async def _from_snapshot(stage: Stage) -> bool:
+    await stage.victim.end(signal.SIGTERM)
+    await asyncio.sleep(FAULT_S)
+    there = stage.victim.has_snapshot
+    await stage.victim.start()
+    return there
+
+
+async def _power_cut(stage: Stage, sync: str, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
+    """The server's power fails amid writes; they go on when it is back."""
+    assert stage.power
+    torture = stage.torture
+    with redis.Redis(port=stage.server.port) as link:
+        link.config_set("appendfsync", sync)  # what was written before is synced with the next write
+    await asyncio.sleep(FAULT_S)
+    torture.pause()
+    await asyncio.to_thread(stage.server.stop)
+    if meanwhile:
+        await meanwhile()
+    await torture.quiet()
+    await asyncio.to_thread(stage.power.cut, torture.random)
+    await asyncio.to_thread(stage.server.start)
+    await _answering(stage.store)
+    if torture.random.random() < 0.5:  # else the replicas are further than the store, and nothing is written
+        await torture.go_on()
+        await asyncio.sleep(torture.random.uniform(0.1, 1.5))
+
+
+async def _cut_always(stage: Stage) -> bool:
+    await _power_cut(stage, "always")
+    return True
+
+
+async def _cut_everysec(stage: Stage) -> bool:
+    await _power_cut(stage, "everysec")
+    return True
+
+
+async def _lost_snapshot(stage: Stage) -> bool:
+    """A replica dies with the server, and starts from a snapshot that may hold what the server has lost."""
+    there = False
+
+    async def die() -> None:
+        nonlocal there
+        await stage.victim.end(signal.SIGKILL)
+        there = stage.victim.has_snapshot
+
+    await _power_cut(stage, "everysec", die)
+    await stage.victim.start()
+    return there
+
+
+async def _answering(store: Store) -> None:
+    """Wait until the store can be read again."""
+    while True:
+        try:
+            await store.changes(None)
+        except StoreUnavailableError:
+            await asyncio.sleep(0.02)
+        else:
+            return
+
+
+async def _until(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + GIVES_UP_S
+    while not holds() and time.monotonic() < deadline:  # noqa: ASYNC110 - another process does it
+        await asyncio.sleep(LOOK_S)
+    return holds()
+
+
+KINDS: Mapping[str, Callable[[Stage], Awaitable[bool]]] = {
+    "kill -9": _killed,
+    "stopped": _stopped,
+    "cut off": _cut_off,
+    "ring overrun": _overrun,
+    "power cut, always": _cut_always,
+    "power cut, everysec": _cut_everysec,
+    "started from a snapshot": _from_snapshot,
+    "started from a snapshot of what is lost": _lost_snapshot,
+}
+MAY_LOSE = ("power cut, everysec", "started from a snapshot of what is lost")
+NEED_POWER = ("power cut, always", *MAY_LOSE)
