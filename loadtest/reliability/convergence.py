@@ -1,14 +1,17 @@
 """R7: three replicas of the service follow one store while something is done to one of them, or to the store.
 
-Once the writers are quiet, every replica answers alike and right within 2 s: the same documents in the same order with
-the same similarities and opinions, those that the store holds, and the same counts. While nothing goes wrong, replicas
-are at most 500 ms behind, 99 times of 100.
+Once the writers are quiet, every replica answers alike and right within 2 s, the time of asking included: the same
+documents in the same order with the same similarities and opinions, those that the store holds, and the same counts.
+While nothing goes wrong, replicas are at most 500 ms behind in 99 of 100 looks at their metrics.
 
-The follower's position (seq and chain) is not told over HTTP, so what follows from it is compared. That a replica has
-noticed a past that is no longer the store's is seen in its log.
+The follower's position (seq and chain) is not told over HTTP, so what follows from it is compared; that a replica has
+noticed that its past is not the store's any more is counted in its log.
 
-That it bites: without the comparison of chains in `app.store.redis.following` replicas keep, after the first
-`everysec` cuts, documents that the store has lost.
+Writers would soon make good what a replica missed, since they write every document again and again. So they stop at
+once where a replica comes back to a store with another past.
+
+That it bites: when `app.store.redis.following` compares numbers but no chains, three power cuts with `everysec` leave
+"221 documents or counts differ", and the row is a MISS.
 """
 
 import asyncio
@@ -18,6 +21,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import redis
@@ -47,8 +51,8 @@ FAULT_S = 2.5
 
 
 async def run(store: str, directory: Path, short: bool) -> Result:
-    """One fault a round, each kind once or five times."""
-    outcome = await rounds(store, directory, list(KINDS) * (1 if short else 5), 1.0 if short else 4.0)
+    """One fault a round, each kind once or three times."""
+    outcome = await rounds(store, directory, list(KINDS) * (1 if short else 3), 1.0 if short else 3.0)
     return outcome.result()
 
 
@@ -242,12 +246,9 @@ async def _cut_off(stage: Stage) -> bool:
 
 async def _overrun(stage: Stage) -> bool:
     """More changes than the ring of any partition holds, while a replica stands still."""
-    before, resyncs = await _positions(stage.store), stage.victim.resyncs
+    resyncs = stage.victim.resyncs
     stage.victim.send(signal.SIGSTOP)
-    written = [0]
-    while min(written) <= LOG_LENGTH:
-        await asyncio.sleep(0.2)
-        written = [now - then for now, then in zip(await _positions(stage.store), before, strict=True)]
+    await _written_past(stage.store, [position + LOG_LENGTH for position in await _positions(stage.store)])
     stage.victim.send(signal.SIGCONT)
     return await _until(lambda: stage.victim.resyncs > resyncs)
 
@@ -260,48 +261,64 @@ async def _from_snapshot(stage: Stage) -> bool:
     return there
 
 
-async def _power_cut(stage: Stage, sync: str, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
-    """The server's power fails amid writes; they go on when it is back."""
+async def _stand_still(stage: Stage) -> None:
+    stage.victim.send(signal.SIGSTOP)
+
+
+async def _go_on(stage: Stage) -> None:
+    stage.victim.send(signal.SIGCONT)
+
+
+async def _die(stage: Stage) -> None:
+    await stage.victim.end(signal.SIGKILL)
+
+
+async def _start(stage: Stage) -> None:
+    await stage.victim.start()
+
+
+Doing = Callable[[Stage], Awaitable[None]]
+
+
+async def _power_cut(
+    stage: Stage, sync: str, write: bool = True, down: Doing = _stand_still, up: Doing = _go_on
+) -> bool:
+    """The server's power fails amid writes, while a replica is away.
+
+    Parameters
+    ----------
+    write : writers write other changes in the place of the lost ones, until there are more than before; only then the
+        replica comes back, and the numbers alone tell it nothing. Else nothing is written, so that all replicas are
+        further than the store.
+    """
     assert stage.power
     torture = stage.torture
     with redis.Redis(port=stage.server.port) as link:
         link.config_set("appendfsync", sync)  # what was written before is synced with the next write
     await asyncio.sleep(FAULT_S)
+    there = stage.victim.has_snapshot
+    await down(stage)
+    before = await _positions(stage.store)
     torture.pause()
     await asyncio.to_thread(stage.server.stop)
-    if meanwhile:
-        await meanwhile()
     await torture.quiet()
     await asyncio.to_thread(stage.power.cut, torture.random)
     await asyncio.to_thread(stage.server.start)
     await _answering(stage.store)
-    if torture.random.random() < 0.5:  # else the replicas are further than the store, and nothing is written
+    if write:
         await torture.go_on()
-        await asyncio.sleep(torture.random.uniform(0.1, 1.5))
-
-
-async def _cut_always(stage: Stage) -> bool:
-    await _power_cut(stage, "always")
-    return True
-
-
-async def _cut_everysec(stage: Stage) -> bool:
-    await _power_cut(stage, "everysec")
-    return True
-
-
-async def _lost_snapshot(stage: Stage) -> bool:
-    """A replica dies with the server, and starts from a snapshot that may hold what the server has lost."""
-    there = False
-
-    async def die() -> None:
-        nonlocal there
-        await stage.victim.end(signal.SIGKILL)
-        there = stage.victim.has_snapshot
-
-    await _power_cut(stage, "everysec", die)
-    await stage.victim.start()
+        await _written_past(stage.store, before)
+        torture.pause()  # at once: what is written again is right again
+        await torture.quiet()
+    await up(stage)
     return there
+
+
+async def _written_past(store: Store, positions: Sequence[int]) -> None:
+    now = positions
+    while not all(n > then for n, then in zip(now, positions, strict=True)):
+        await asyncio.sleep(0.01)
+        now = await _positions(store)
 
 
 async def _answering(store: Store) -> None:
@@ -327,10 +344,11 @@ KINDS: Mapping[str, Callable[[Stage], Awaitable[bool]]] = {
     "stopped": _stopped,
     "cut off": _cut_off,
     "ring overrun": _overrun,
-    "power cut, always": _cut_always,
-    "power cut, everysec": _cut_everysec,
+    "power cut, always": partial(_power_cut, sync="always"),
+    "power cut, everysec": partial(_power_cut, sync="everysec"),
+    "power cut, everysec, nothing written since": partial(_power_cut, sync="everysec", write=False),
     "started from a snapshot": _from_snapshot,
-    "started from a snapshot of what is lost": _lost_snapshot,
+    "started from a snapshot of what is lost": partial(_power_cut, sync="everysec", down=_die, up=_start),
 }
-MAY_LOSE = ("power cut, everysec", "started from a snapshot of what is lost")
-NEED_POWER = ("power cut, always", *MAY_LOSE)
+NEED_POWER = [kind for kind in KINDS if isinstance(KINDS[kind], partial)]
+MAY_LOSE = [kind for kind in NEED_POWER if kind != "power cut, always"]
