@@ -30,6 +30,7 @@ from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import CollectionSettings, Store
 from app.store.redis.layout import LOG_LENGTH
+from app.store.redis.server import CALL_TIMEOUT_S
 from loadtest.reliability.checking import Findings
 from loadtest.reliability.content import COLLECTION, NUMBER_OF
 from loadtest.reliability.places import place_behind_proxies, set_all
@@ -107,7 +108,8 @@ async def rounds(store: str, directory: Path, faults: Sequence[str], undisturbed
     """
     outcome, expected = Outcome(), await asyncio.to_thread(Expected)
     async with _stage(store, directory, expected.dimension) as stage:
-        done = [fault for fault in faults if stage.power or fault not in NEED_POWER]
+        left_out = {*(() if stage.power else NEED_POWER), *(NOT_IN_CLUSTER if store == "cluster" else ())}
+        done = [fault for fault in faults if fault not in left_out]
 
         async def disturb(torture: Torture) -> None:
             for i, fault in enumerate(done):
@@ -244,6 +246,17 @@ async def _cut_off(stage: Stage) -> bool:
     return True
 
 
+async def _silent(stage: Stage) -> bool:
+    """Nothing comes through, and no connection ends. What was under way is never answered, and is waited for for the
+    time that the store gives a call; so long the writers go on.
+    """
+    set_all(stage.proxies[stage.victim], Faults(black_hole=True))
+    await asyncio.sleep(FAULT_S)
+    set_all(stage.proxies[stage.victim], Faults())
+    await asyncio.sleep(CALL_TIMEOUT_S)
+    return True
+
+
 async def _overrun(stage: Stage) -> bool:
     """More changes than the ring of any partition holds, while a replica stands still."""
     resyncs = stage.victim.resyncs
@@ -343,6 +356,7 @@ KINDS: Mapping[str, Callable[[Stage], Awaitable[bool]]] = {
     "kill -9": _killed,
     "stopped": _stopped,
     "cut off": _cut_off,
+    "silent network": _silent,
     "ring overrun": _overrun,
     "power cut, always": partial(_power_cut, sync="always"),
     "power cut, everysec": partial(_power_cut, sync="everysec"),
@@ -352,3 +366,5 @@ KINDS: Mapping[str, Callable[[Stage], Awaitable[bool]]] = {
 }
 NEED_POWER = [kind for kind in KINDS if isinstance(KINDS[kind], partial)]
 MAY_LOSE = [kind for kind in NEED_POWER if kind != "power cut, always"]
+NOT_IN_CLUSTER = ["silent network"]
+"""There a client asks several nodes in turn, and may wait for each as long as for one: two or three times 2 s."""
