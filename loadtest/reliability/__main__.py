@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadtest.reliability import (
+    convergence,
     cut_replies,
     defaults,
     exact_counts,
@@ -45,6 +46,7 @@ ROWS = {
     "r4": Row("power cuts", power_cuts.run, ["sqlite", "redis"]),
     "r5": Row("failover", failover.run, ["cluster"]),
     "r6": Row("resharding under load", resharding.run, ["cluster"]),
+    "r7": Row("replica convergence", convergence.run, SERVERS),
     "r8": Row("state machine", state_machine.run),
     "r20": Row("safe defaults", defaults.run, SERVERS),
     "r22": Row("verify and restore", restoring.run),

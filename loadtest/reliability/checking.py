@@ -10,6 +10,7 @@ from loadtest.reliability.content import (
     ENTITIES,
     FACETS,
     NUMBER_OF,
+    SPACE,
     change_of,
     is_versioned,
     name_of,
@@ -67,6 +68,14 @@ class Findings:
     def exact(self) -> bool:
         """Whether all is as it must be; changes may be lost all the same."""
         return not (self.wrong or self.drift or self.negatives or self.astray)
+
+    def include(self, before: "Findings") -> None:
+        """Keep what an earlier check found; a later one may not see it any more."""
+        self.lost += before.lost
+        self.wrong += before.wrong
+        self.drift += before.drift
+        self.astray += before.astray
+        self.negatives += before.negatives
 
 
 @dataclass
@@ -160,7 +169,9 @@ async def _count(store: Store, contents: Iterable[Document], findings: Findings)
     findings.drift += map(str, await store.drift())
 
 
-def astray(followed: Mapping[str, IndexEntry], stored: Mapping[str, Document | None]) -> int:
+def astray(
+    followed: Mapping[str, IndexEntry], stored: Mapping[str, Document | None], dimension: int = SPACE.dimension
+) -> int:
     """Documents that a follower has otherwise than they are stored (None: deleted, or never stored)."""
     differing = 0
     for name in NUMBER_OF:
@@ -168,7 +179,7 @@ def astray(followed: Mapping[str, IndexEntry], stored: Mapping[str, Document | N
         if content is None:
             differing += entry is not None and entry.present
             continue
-        change = change_of(NUMBER_OF[name], int(content.text))
+        change = change_of(NUMBER_OF[name], int(content.text), dimension)
         differing += (
             entry is None
             or not entry.present

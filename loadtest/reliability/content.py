@@ -42,8 +42,8 @@ def is_versioned(document: int) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def change_of(document: int, number: int) -> Change:
-    """The change that a writer sends; one in ten deletes."""
+def change_of(document: int, number: int, dimension: int = SPACE.dimension) -> Change:
+    """The change that a writer sends; one in ten deletes. Contents are the same in every dimension."""
     rng = random.Random(f"{document}/{number}")
     version = number if is_versioned(document) else None
     if rng.random() < 0.1:
@@ -56,8 +56,8 @@ def change_of(document: int, number: int) -> Change:
         timestamp=rng.choice(DAYS) if rng.random() < 0.5 else None,
         excluded=rng.random() < 0.1,
     )
-    vector = np.zeros(SPACE.dimension, np.float32)
-    vector[rng.randrange(SPACE.dimension)] = rng.choice((-1, 1))
+    vector = np.zeros(dimension, np.float32)
+    vector[rng.randrange(dimension)] = rng.choice((-1, 1))
     return Change(name_of(document), content, msgspec.json.encode(content), vector, version)
 
 

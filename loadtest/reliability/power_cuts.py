@@ -71,7 +71,7 @@ async def server_cuts(directory: Path, command: str, sync: str, cuts: int) -> tu
             await asyncio.to_thread(server.start)
             between = await torture.check()
             age_s = max([age_s, *(cut_at - lost.told_at for lost in between.lost)])
-            _add(found, between)
+            found.include(between)
             await torture.go_on()
 
     try:
@@ -80,7 +80,7 @@ async def server_cuts(directory: Path, command: str, sync: str, cuts: int) -> tu
             findings = await torture.run(0, disturb)
     finally:
         server.stop()
-    _add(findings, found)
+    findings.include(found)
     return findings, unsynced, age_s
 
 
@@ -102,15 +102,6 @@ async def file_cuts(directory: Path, cuts: int) -> tuple[Findings, int, float]:
             torture.kill_writers()
             unsynced += power.cut(torture.random)
             findings = await torture.check()
-            _add(found, findings)
+            found.include(findings)
     found.acknowledged = findings.acknowledged
     return found, unsynced, 0.0
-
-
-def _add(total: Findings, more: Findings) -> None:
-    """Keep what was found between two cuts; a later check may not see it any more."""
-    total.lost += more.lost
-    total.wrong += more.wrong
-    total.drift += more.drift
-    total.astray += more.astray
-    total.negatives += more.negatives

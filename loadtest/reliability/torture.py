@@ -14,7 +14,7 @@ from app.errors import StoreUnavailableError
 from app.store import open_store
 from app.store.base import CollectionSettings, Cursor, IndexEntry, Store
 from loadtest.reliability.checking import Findings, astray, check
-from loadtest.reliability.content import COLLECTION, ENTITIES, NUMBER_OF
+from loadtest.reliability.content import COLLECTION, ENTITIES, NUMBER_OF, SPACE
 from loadtest.reliability.ledger import Batch, Gate, read
 from loadtest.reliability.nursery import Nursery, usual_nursery
 from loadtest.reliability.writer import Orders
@@ -45,6 +45,7 @@ class Torture:
     writers_url : as the writers reach it, or http:// of a service over it; `url` when left out.
     ack : that the writers ask of the store.
     watched : whether the store's own recount must find nothing at any time.
+    dimension : of the vectors.
     """
 
     def __init__(
@@ -57,11 +58,12 @@ class Torture:
         seed: int = 1,
         ack: str | None = None,
         watched: bool = True,
+        dimension: int = SPACE.dimension,
     ) -> None:
         self.random = random.Random(seed)
         self._directory = directory
         self._url, self._writers_url = url, writers_url or url
-        self.writers, self._ack = writers, ack
+        self.writers, self._ack, self._dimension = writers, ack, dimension
         self._gate = Gate(directory / "gate")
         self._epoch = time.monotonic() - 1
         self._running: list[Running] = []
@@ -118,6 +120,7 @@ class Torture:
             seed=self.random.getrandbits(32),
             epoch=self._epoch,
             ack=self._ack,
+            dimension=self._dimension,
         )
         nursery = nursery or usual_nursery()
         self._running.append(Running(nursery, nursery.start(orders), orders.number, self._ledgers[-1]))
@@ -202,7 +205,7 @@ class Torture:
         finally:
             await store.close()
         contents = {name: document.content for name, document in stored.items()}
-        findings.astray += astray(self._follower.entries, contents)
+        findings.astray += astray(self._follower.entries, contents, self._dimension)
         findings.drift += self._watched.drift
         findings.negatives += self._watched.negatives
         if findings.lost:

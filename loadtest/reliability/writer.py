@@ -18,7 +18,7 @@ import httpx2 as httpx
 import app.store.redis  # noqa: F401 - `open_store` imports it when it is needed; so it is there before the fork
 from app.errors import StoreUnavailableError
 from app.store import open_store
-from app.store.base import Change, CollectionSettings
+from app.store.base import Change, CollectionSettings, VectorSpace
 from loadtest.reliability.content import COLLECTION, DOCUMENTS, SPACE, change_of
 from loadtest.reliability.ledger import Gate, Ledger, Sent
 
@@ -40,6 +40,7 @@ class Orders:
     url : of a store, or http:// of a service.
     epoch : versions are the time since then, in the clock that all processes of the machine share.
     ack : asked of the store; None leaves it as it is by default.
+    dimension : of the vectors.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Orders:
     seed: int
     epoch: float
     ack: str | None = None
+    dimension: int = SPACE.dimension
 
 
 class Channel(Protocol):
@@ -70,10 +72,11 @@ class StoreChannel:
 
     def __init__(self, orders: Orders) -> None:
         self._store = open_store(orders.url, orders.prefix, **({"ack": orders.ack} if orders.ack else {}))
+        self._space = VectorSpace(orders.dimension, SPACE.encoder)
 
     async def send(self, changes: Sequence[Change]) -> Sequence[str]:
         try:
-            return await self._store.apply(COLLECTION, changes, SPACE)
+            return await self._store.apply(COLLECTION, changes, self._space)
         except StoreUnavailableError as error:
             raise Refused(str(error)) from error
 
@@ -179,7 +182,7 @@ class Writer:
 
     async def _deliver(self, channel: Channel, sent: Sent) -> None:
         """Send a batch until it is answered for, or given up."""
-        changes = [change_of(*one) for one in sent]
+        changes = [change_of(*one, self._orders.dimension) for one in sent]
         name = self._ledger.begins(sent)
         while await self._may_go():
             try:

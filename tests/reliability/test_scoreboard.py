@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtest.reliability import cut_replies, exact_counts, kills, power_cuts
+from loadtest.reliability import convergence, cut_replies, exact_counts, kills, power_cuts
 from loadtest.reliability.checking import Findings
 from loadtest.reliability.places import STORES
 from tests.redis_server import NoServerError, server_command
@@ -42,6 +42,15 @@ async def test_a_killed_server_has_what_it_acknowledged(tmp_path: Path) -> None:
     findings = await kills.below("redis", tmp_path, "always", 2)
     assert_exact(findings)
     assert findings.lost == []
+
+
+async def test_replicas_answer_alike_and_right_after_they_missed_too_much_and_after_the_store_went_back(
+    tmp_path: Path,
+) -> None:
+    outcome = await convergence.rounds("redis", tmp_path, ["ring overrun", "power cut, everysec"], 0.2)
+    assert_exact(outcome.findings)
+    assert outcome.findings.lost == []
+    assert (outcome.differing, outcome.disordered, outcome.idle) == (0, 0, [])
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
