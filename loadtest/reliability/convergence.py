@@ -11,7 +11,7 @@ Writers would soon make good what a replica missed, since they write every docum
 once where a replica comes back to a store with another past.
 
 That it bites: when `app.store.redis.following` compares numbers but no chains, three power cuts with `everysec` leave
-"221 documents or counts differ", and the row is a MISS.
+"310 documents or counts differ", and the row is a MISS.
 """
 
 import asyncio
