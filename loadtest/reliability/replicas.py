@@ -53,11 +53,16 @@ class Answers:
     counts: Mapping[str, Mapping[str, int] | None]
 
     def differing(self, other: "Answers") -> int:
-        """Documents of which any search tells something else, and entities whose counts are others."""
+        """Documents of which any search tells something else, and entities whose counts are others.
+
+        Parameters
+        ----------
+        other : on all of the entities, or some.
+        """
         documents = set()
-        for entity, hits in self.found.items():
-            documents |= {hit[0] for hit in _rounded(hits) ^ _rounded(other.found[entity])}
-        return len(documents) + sum(self.counts[entity] != other.counts[entity] for entity in self.counts)
+        for entity, hits in other.found.items():
+            documents |= {hit[0] for hit in _rounded(hits) ^ _rounded(self.found[entity])}
+        return len(documents) + sum(self.counts[entity] != told for entity, told in other.counts.items())
 
 
 def _rounded(hits: Iterable[Hit]) -> set[Hit]:
@@ -163,11 +168,11 @@ class Replica:
         assert found, text
         return float(found[1])
 
-    async def answers(self) -> Answers | None:
-        """All that is compared; None when any of it is refused, or is marked as incomplete."""
+    async def answers(self, entities: Sequence[str] = ENTITIES) -> Answers | None:
+        """What is compared; None when any of it is refused, or is marked as incomplete."""
         found: dict[str, Sequence[Hit]] = {}
         counts: dict[str, Mapping[str, int] | None] = {}
-        for entity in ENTITIES:
+        for entity in entities:
             body = {
                 "collection": COLLECTION,
                 "query": QUERY,
