@@ -16,6 +16,8 @@ from app.errors import OverloadedError
 
 PACE_WEIGHT = 0.05
 """Of the last turn in the mean time between the ends of two."""
+LEAST_S = 0.001
+"""Timers are no finer than that."""
 LATE_S = 0.01
 """An event loop that is this late does not keep up."""
 
@@ -54,6 +56,7 @@ class Admission:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._queue: deque[tuple[asyncio.Future[None], float]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
 
     def announce(self) -> bool:
         """A request's head has come: whether there is room for it. Until it arrives it counts among the others that
@@ -130,8 +133,11 @@ class Admission:
             return
         if len(self._queue) >= self._max_queued:
             raise self._refusal("too many requests are waiting already")
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
         self._queue.append((turn, monotonic()))
+        if self._timer is None:
+            self._timer = loop.call_later(self._max_wait_s, self._look_at_the_queue)
         try:
             await turn
         except asyncio.CancelledError:
@@ -147,15 +153,27 @@ class Admission:
         if not self._free:  # busy all the time since the last one ended
             self._pace_s += PACE_WEIGHT * (now - self._last_end_s - self._pace_s)
         self._last_end_s = now
-        while self._queue:
-            turn, since = self._queue.popleft()
-            if turn.done():
-                continue  # whoever waited is about to leave the queue
-            if now - since <= self._max_wait_s:
-                turn.set_result(None)
-                return
-            turn.set_exception(self._refusal("the requests before this one took too long"))
-        self._free += 1
+        self._refuse_the_late(now)
+        if self._queue:
+            self._queue.popleft()[0].set_result(None)
+        else:
+            self._free += 1
+
+    def _refuse_the_late(self, now: float) -> None:
+        """Leave at the head of the queue who still waits and has not waited too long."""
+        while self._queue and (self._queue[0][0].done() or now - self._queue[0][1] > self._max_wait_s):
+            turn, _ = self._queue.popleft()
+            if not turn.done():  # else whoever waited is about to leave the queue
+                turn.set_exception(self._refusal("the requests before this one took too long"))
+
+    def _look_at_the_queue(self) -> None:
+        """Nobody waits longer than that, even if no turn ends."""
+        self._timer = None
+        now = monotonic()
+        self._refuse_the_late(now)
+        if self._queue:
+            remaining_s = max(self._queue[0][1] + self._max_wait_s - now, LEAST_S)
+            self._timer = asyncio.get_running_loop().call_later(remaining_s, self._look_at_the_queue)
 
     def _refusal(self, detail: str) -> OverloadedError:
         self._refused()

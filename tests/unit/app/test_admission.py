@@ -157,3 +157,20 @@ async def test_a_loop_that_is_held_up_beats_late():
         assert pulse.late_s > 0.2
         await asyncio.sleep(0)
         assert pulse.late_s > 0.2
+
+
+async def test_nobody_waits_longer_than_is_allowed_even_if_no_turn_ends():
+    turns = Turns(max_inflight=1, max_wait_s=0.05)
+    (runs,) = await turns.start([0])
+    early = await turns.start([1, 2])
+    await asyncio.sleep(0.02)
+    late = await turns.start([3])
+    for waiting in (*early, *late):
+        with pytest.raises(OverloadedError):
+            await asyncio.wait_for(waiting, 30)
+    assert (turns.running, turns.refused) == ([0], 3)
+    await turns.end(0)
+    await runs
+    (next_one,) = await turns.start([4])
+    await turns.end(4)
+    await next_one
