@@ -17,10 +17,10 @@ from app.openapi import described
 from app.policy import policy_of
 from app.resources import open_resources
 from app.routes import catalog, entities, explorer, health, ingest, rerank
+from app.routes.shortcut import Shortcut
 from app.security import Gate
 from app.server import GUARD, Guard
 from app.settings import Settings
-from app.shortcut import Shortcut
 
 SHED = ("/rerank", "/search")
 """Paths that are refused, before anything else is done about them, while there is no room."""
