@@ -108,7 +108,7 @@ def target_for(asked: TargetInput, lookup: Lookup, population: Population) -> Ta
     return _of_counts(tuple(own), tuple(domain), unit=population.unit)
 
 
-_of_counts = lru_cache(maxsize=4096)(target_distribution)
+_of_counts = lru_cache(maxsize=1024)(target_distribution)
 """Many ask about the same entity between two changes of its counts."""
 
 

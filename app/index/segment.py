@@ -141,7 +141,7 @@ def hash_of(document_id: str) -> int:
     return int.from_bytes(_digest(document_id), "little")
 
 
-@lru_cache(maxsize=2**15)  # the candidates of one question are those of the next one like it
+@lru_cache(maxsize=2**13)  # the candidates of one question are those of the next one like it
 def _digest(document_id: str) -> bytes:
     return blake2b(document_id.encode(), digest_size=8).digest()
 

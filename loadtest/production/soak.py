@@ -139,8 +139,8 @@ async def _during(
     return times, rss
 
 
-async def _at_rest(server: Server, seconds: float = 3.0) -> Held:
-    """The least that is held within a few seconds: connections that were closed are gone by then."""
+async def _at_rest(server: Server, seconds: float = 8.0) -> Held:
+    """The least that is held within a few seconds: who left in the middle of a request is given up by then."""
     seen = []
     for _ in range(10):
         await asyncio.sleep(seconds / 10)

@@ -28,6 +28,7 @@ from redis.exceptions import (
     ResponseError,
     TryAgainError,
 )
+from redis.exceptions import ConnectionError as DisconnectedError
 
 from app.errors import StoreUnavailableError
 from warp_core import InvalidInputError
@@ -65,14 +66,16 @@ class Greeting:
         ------
         UnfitError : it is not to be used.
         """
-        await connection.on_connect()
         try:
+            await connection.on_connect()
             info = _info(await _asked(connection, "INFO"))
             self.judge(info, await _setting(connection, "appendfsync"))
         except ResponseError as error:
             raise UnfitError from StoreUnavailableError(f"the store refuses: {error}")
         except StoreUnavailableError as error:
             raise UnfitError from error
+        except AttributeError as error:  # who looks anew for a cluster's servers closes connections that others make
+            raise DisconnectedError("the connection was closed while it was made") from error
 
 
 class Script:
