@@ -50,7 +50,7 @@ class Admission:
         self._announced = 0
         self._present = 0
         self._pace_s = 0.0
-        self._last_end_s = 0.0
+        self._last_end_s = self._full_from_s = 0.0
         self._max_queued = max_queued
         self._max_wait_s = max_wait_s
         self._max_bytes = max_bytes
@@ -123,6 +123,8 @@ class Admission:
         """
         if self._free:
             self._free -= 1
+            if not self._free:
+                self._full_from_s = monotonic()
             try:
                 # All that arrived together is counted before any of it is worked on: work that never waits would else
                 # hide how many there are.
@@ -150,7 +152,7 @@ class Admission:
     def leave(self) -> None:
         """Give the turn on, to the first who still waits and has not waited too long."""
         now = monotonic()
-        if not self._free:  # busy all the time since the last one ended
+        if not self._free and self._last_end_s >= self._full_from_s:  # busy all the time since the last one ended
             self._pace_s += PACE_WEIGHT * (now - self._last_end_s - self._pace_s)
         self._last_end_s = now
         self._refuse_the_late(now)

@@ -8,6 +8,8 @@ from loadtest.production.processes import all_of, pss_mb, rss_mb
 from loadtest.servers import service
 
 COUNTS = (1, 2, 4)
+PATIENT = {"WARP_MAX_QUEUE_MS": "10000", "WARP_MAX_QUEUED": "1000"}
+"""All are answered: a refusal costs next to nothing, and would count as speed."""
 
 
 def table(seconds: float) -> str:
@@ -20,8 +22,10 @@ def table(seconds: float) -> str:
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for count in COUNTS:
-        with service("--workers", str(count), cores=cores) as server:
+        with service("--workers", str(count), environment=PATIENT, cores=cores) as server:
             rate = measure(server, body, 64, seconds)
+            if rate.not_ok:
+                raise RuntimeError(f"{rate.not_ok} answers were no success")
             lines.append(
                 f"| {count} | {rate.per_s:.0f} | {rate.p50_ms:.1f} | {rate.p99_ms:.1f} | {len(all_of(server))} "
                 f"| {rss_mb(server):.0f} | {pss_mb(server):.0f} |"

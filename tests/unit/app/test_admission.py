@@ -174,3 +174,36 @@ async def test_nobody_waits_longer_than_is_allowed_even_if_no_turn_ends():
     (next_one,) = await turns.start([4])
     await turns.end(4)
     await next_one
+
+
+async def test_a_crowd_that_comes_after_a_rest_is_not_taken_for_a_service_that_is_slow(monkeypatch: pytest.MonkeyPatch):
+    now = 1e6  # since the machine started; nobody has asked yet
+    monkeypatch.setattr("app.admission.monotonic", lambda: now)
+    turns = Turns(max_inflight=2, max_wait_s=1)
+    for rest_s in (0, 3600):
+        now += rest_s
+        first = len(turns.running)
+        tasks = await turns.start(range(first, first + 6))
+        now += 0.01
+        await turns.end(first)
+        for _ in range(5):
+            turns.admission.arrive()
+        for number in range(first + 1, first + 6):
+            now += 0.01
+            await turns.end(number)
+        await asyncio.gather(*tasks)
+        for _ in range(5):
+            turns.admission.depart()
+    assert turns.refused == 0
+
+
+async def test_how_fast_turns_end_is_told_by_those_that_end_while_all_are_taken(monkeypatch: pytest.MonkeyPatch):
+    now = 1e6
+    monkeypatch.setattr("app.admission.monotonic", lambda: now)
+    turns = Turns(max_inflight=1, max_queued=1000, max_wait_s=5000)
+    await turns.start(range(400))
+    for number in range(150):
+        now += 30
+        await turns.end(number)
+    with pytest.raises(OverloadedError):
+        turns.admission.arrive()  # 249 wait for a turn, and one ends every 30 s
