@@ -73,7 +73,7 @@ def _custom(type_: type[Any], value: Any) -> Any:
     embeddings are all that takes long.
     """
     if type_ is not Embedding:
-        raise NotImplementedError(f"no such type in a body: {type_}")
+        raise TypeError(f"no such type in a body: {type_}")
     if not isinstance(value, list):
         raise ValueError(f"Expected `array`, got `{_name(value)}`")
     if not _NUMBERS.issuperset(map(type, value)):
@@ -96,7 +96,7 @@ def _name(value: Any) -> str:
 def schema_of_custom(type_: type[Any]) -> dict[str, Any]:
     """The JSON schema of an embedding."""
     if type_ is not Embedding:
-        raise NotImplementedError(f"no such type in a body: {type_}")
+        raise TypeError(f"no such type in a body: {type_}")
     return {"type": "array", "items": {"type": "number"}}
 
 

@@ -7,6 +7,7 @@ is that all series are known before the first request: no label takes a value th
 One thread a process may write. Worker processes add theirs up by way of `app.shared_numbers`.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -50,7 +51,7 @@ class Buckets:
         numbers[at + 1 + bisect_left(self._bounds, value)] += 1
 
 
-class Family:
+class Family(ABC):
     """A metric: its name, its meaning, its labels, and every combination of their values that it will ever have."""
 
     kind = ""
@@ -65,9 +66,9 @@ class Family:
         self.combinations = tuple(dict.fromkeys(combinations))
         self._labels = tuple(labels)
 
+    @abstractmethod
     def bind(self, numbers: Numbers, begin: int) -> None:
         """Keep the numbers of all combinations at a place of a block."""
-        raise NotImplementedError
 
     def lines(self, begin: int) -> Iterator[tuple[str, slice]]:
         """The series by name and labels, each with the numbers of a block whose sum is its value."""
