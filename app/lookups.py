@@ -119,6 +119,8 @@ class Lookups:
                 if asked is not None:
                     entity = known.aliases.get(asked, asked) if known else asked
                 found = await self._found(collection, index, entity, ids, facets, others)
+                # What was asked for by names that have changed, or labelled by an index that has not followed, is
+                # asked for once more.
                 before, known = known, found.settings
                 same_labels = before is None or known.registry == before.registry
                 if same_labels and (asked is None or known.aliases.get(asked, asked) == entity):
