@@ -16,6 +16,7 @@ SLOTS = 16384
 NODE_TIMEOUT_MS = 1000
 """How long a node may be silent before the others take it for dead."""
 FORM_S = 30
+MOVE_TIMEOUT_MS = 5000
 
 _OPTIONS = (
     *("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS)),
@@ -170,6 +171,38 @@ class RedisCluster:
             and f"cluster_slots_ok:{SLOTS}" in state
             and replication.get("master_link_status", "up") == "up"
         )
+
+
+class Move:
+    """Slots' way from one master to another, as `redis-cli --cluster reshard` has it. Use as a context."""
+
+    def __init__(self, cluster: RedisCluster, source: RedisServer, target: RedisServer) -> None:
+        self._source_id, self._target_id = cluster.id_of(source), cluster.id_of(target)
+        self._target_port = target.port
+        self._giving, self._taking = redis.Redis(port=source.port), redis.Redis(port=target.port)
+
+    def __enter__(self) -> "Move":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._giving.close()
+        self._taking.close()
+
+    def begin(self, slot: int) -> int:
+        """Bring a slot's keys over, and leave it on its way: the source sends on who asks for them. How many keys."""
+        self._taking.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", self._source_id)
+        self._giving.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", self._target_id)
+        keys = 0
+        while found := self._giving.execute_command("CLUSTER GETKEYSINSLOT", slot, 10):
+            where = ("127.0.0.1", self._target_port, "", 0, MOVE_TIMEOUT_MS, "KEYS")
+            self._giving.execute_command("MIGRATE", *where, *found)
+            keys += len(found)
+        return keys
+
+    def end(self, slot: int) -> None:
+        """The slot is the target's."""
+        for link in (self._taking, self._giving):
+            link.execute_command("CLUSTER SETSLOT", slot, "NODE", self._target_id)
 
 
 def _announcing(ports: Sequence[int]) -> list[tuple[str, ...]]:

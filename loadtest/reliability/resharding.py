@@ -1,18 +1,13 @@
 """R6: a cluster's slots move from one server to another and back, under load; no writer notices."""
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
-
-import redis
 
 from loadtest.reliability.places import place
 from loadtest.reliability.result import Result, told
 from loadtest.reliability.torture import Torture
-from tests.redis_cluster import RedisCluster
+from tests.redis_cluster import Move, RedisCluster
 from tests.redis_server import RedisServer
-
-_TIMEOUT_MS = 5000
 
 
 async def run(store: str, directory: Path, short: bool) -> Result:
@@ -42,16 +37,10 @@ async def run(store: str, directory: Path, short: bool) -> Result:
 
 
 def move(cluster: RedisCluster, slots: list[int], source: RedisServer, target: RedisServer) -> int:
-    """Move slots with their keys, as `redis-cli --cluster reshard` does; how many keys there were."""
-    from_id, to_id = cluster.id_of(source), cluster.id_of(target)
+    """Move slots with their keys; how many keys there were."""
     keys = 0
-    with closing(redis.Redis(port=source.port)) as giving, closing(redis.Redis(port=target.port)) as taking:
+    with Move(cluster, source, target) as moving:
         for slot in slots:
-            taking.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", from_id)
-            giving.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", to_id)
-            while found := giving.execute_command("CLUSTER GETKEYSINSLOT", slot, 10):
-                giving.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, _TIMEOUT_MS, "KEYS", *found)
-                keys += len(found)
-            for link in (taking, giving):
-                link.execute_command("CLUSTER SETSLOT", slot, "NODE", to_id)
+            keys += moving.begin(slot)
+            moving.end(slot)
     return keys

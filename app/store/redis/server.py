@@ -39,7 +39,11 @@ MAX_CONNECTIONS = 32
 """To a server, or to each of a cluster."""
 MOVES = 40
 MOVE_PAUSE_S = 0.05
-"""How often, and with what pause, a partition is looked for that is just moving to another server of a cluster."""
+"""How often a partition is looked for that is just moving to another server of a cluster; after the first time with a
+pause.
+"""
+LOADS = 4
+"""How often a server is told a script; more than once where partitions move to one that does not know it."""
 
 Command = Sequence[Any]
 
@@ -47,6 +51,9 @@ Judge = Callable[[Mapping[str, Any], str | None], None]
 """Takes what a server says of itself, and its `appendfsync`, None when it does not tell; raises
 `StoreUnavailableError` when it is not to be used.
 """
+
+_MOVING = MovedError | AskError | TryAgainError
+"""What is answered by a server that does not hold a partition, no longer or not yet."""
 
 
 class UnfitError(RedisError):
@@ -139,25 +146,16 @@ class Server:
         answers: list[Any] = [None] * len(calls)
         left = list(range(len(calls)))
         with named():
-            for _ in range(MOVES):
-                commands = [("EVALSHA", script.sha, 1, calls[i][0], *calls[i][1]) for i in left]
-                for i, answer in zip(left, await self._pipelined(commands, confirm) if left else [], strict=True):
-                    answers[i] = answer
-                if any(isinstance(answers[i], NoScriptError) for i in left):
-                    await self.client.script_load(script.source)
-                moved = any(isinstance(answers[i], MovedError | AskError | TryAgainError) for i in left)
-                left = [
-                    i for i in left if isinstance(answers[i], NoScriptError | MovedError | AskError | TryAgainError)
-                ]
+            for _ in range(LOADS):
                 if not left:
                     break
-                if moved:
-                    await self.refresh()
-                    await asyncio.sleep(MOVE_PAUSE_S)
+                commands = [("EVALSHA", script.sha, 1, calls[i][0], *calls[i][1]) for i in left]
+                for i, answer in zip(left, await self._pipelined(commands, confirm), strict=True):
+                    answers[i] = answer
+                left = [i for i in left if isinstance(answers[i], NoScriptError)]
+                if left:
+                    await self.client.script_load(script.source)
             return _all_good(answers)
-
-    async def refresh(self) -> None:
-        """Find out anew which server holds what."""
 
     async def _pipelined(self, commands: Sequence[Command], confirm: Command | None = None) -> list[Any]:
         """Answers, or errors in their place."""
@@ -213,31 +211,65 @@ class Cluster(Server):
         return told.pop() if len(told) == 1 else None
 
     async def call(self, *command: Any) -> Any:
-        async with self._free, self._watched():
-            return await super().call(*command)
-
-    async def refresh(self) -> None:
-        with contextlib.suppress(RedisError, RedisClusterException, OSError):
-            await self.client.nodes_manager.initialize()
+        (answer,) = await self.together([command])
+        return answer
 
     async def _pipelined(self, commands: Sequence[Command], confirm: Command | None = None) -> list[Any]:
+        # The driver's own way of following a partition that moves sends ASKING and what it is meant for over different
+        # connections, and nothing that would confirm it.
+        answers: list[Any] = [None] * len(commands)
+        left: dict[int, ClusterNode | None] = dict.fromkeys(range(len(commands)))
         async with self._free, self._watched():
             await self.client.initialize()
-            pipe = self.client.pipeline()
-            nodes: dict[str, ClusterNode] = {}
-            for command in commands:
-                key = command[3] if command[0] == "EVALSHA" else command[1]
-                node = self.client.get_node_from_key(key)
-                nodes[node.name] = node
-                pipe.execute_command(*command, target_nodes=node)
-            for node in nodes.values() if confirm else ():
-                pipe.execute_command(*(confirm or ()), target_nodes=node)
-            # A call that is redirected goes to its new server alone, without what would confirm it: so none is.
-            answers = await pipe.execute(raise_on_error=False, allow_redirections=not confirm)
-            for answer in answers:
-                if isinstance(answer, (OSError, *RedisCluster.ERRORS_ALLOW_RETRY)):
-                    raise answer
-        return _confirmed(answers[: len(commands)], answers[len(commands) :]) if confirm else list(answers)
+            for move in range(MOVES):
+                told = await self._round([commands[i] for i in left], list(left.values()), confirm)
+                for i, answer in zip(left, told, strict=True):
+                    answers[i] = answer
+                left = {i: await self._followed(answers[i]) for i in left if isinstance(answers[i], _MOVING)}
+                if not left:
+                    break
+                if move:
+                    await asyncio.sleep(MOVE_PAUSE_S)
+        return answers
+
+    async def _round(
+        self, commands: Sequence[Command], asked: Sequence[ClusterNode | None], confirm: Command | None
+    ) -> list[Any]:
+        """What the servers that hold them answer to commands, or those that are asked for what is on its way there."""
+        pipe = self.client.pipeline()
+        nodes: dict[str, ClusterNode] = {}
+        places, n_sent = [], 0
+        for command, taking in zip(commands, asked, strict=True):
+            node = taking or self.client.get_node_from_key(command[3] if command[0] == "EVALSHA" else command[1])
+            nodes[node.name] = node
+            sent = [("ASKING",), command] if taking else [command]
+            for one in sent:
+                pipe.execute_command(*one, target_nodes=node)
+            n_sent += len(sent)
+            places.append(n_sent - 1)
+        for node in nodes.values() if confirm else ():
+            pipe.execute_command(*(confirm or ()), target_nodes=node)
+        answers = await pipe.execute(raise_on_error=False, allow_redirections=False)
+        for answer in answers:
+            if isinstance(answer, (OSError, *RedisCluster.ERRORS_ALLOW_RETRY)):
+                raise answer
+        return _confirmed([answers[place] for place in places], answers[n_sent:])
+
+    async def _followed(self, moving: MovedError | AskError | TryAgainError) -> ClusterNode | None:
+        """Learn where a partition has moved; the server that has to be asked for it while it is on its way."""
+        if isinstance(moving, MovedError):  # to the driver a kind of AskError
+            await self.client.nodes_manager.move_slot(moving)
+            return None
+        if isinstance(moving, TryAgainError):
+            return None
+        if not self.client.get_node(host=moving.host, port=moving.port):
+            await self._refresh()
+        return self.client.get_node(host=moving.host, port=moving.port)
+
+    async def _refresh(self) -> None:
+        """Find out anew which server holds what."""
+        with contextlib.suppress(RedisError, RedisClusterException, OSError):
+            await self.client.nodes_manager.initialize()
 
     @contextlib.asynccontextmanager
     async def _watched(self) -> Any:
@@ -247,7 +279,7 @@ class Cluster(Server):
         except (RedisError, RedisClusterException, OSError, StoreUnavailableError) as error:
             cause = error.__cause__ if isinstance(error, StoreUnavailableError) else error
             if not isinstance(cause, ResponseError) or isinstance(cause, RedisCluster.ERRORS_ALLOW_RETRY):
-                await self.refresh()
+                await self._refresh()
             raise
 
 
