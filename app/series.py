@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from math import isnan, nan
 from pathlib import Path
 
 from app.shared_numbers import Numbers, SharedNumbers
@@ -102,7 +103,7 @@ class Gauge(Family):
 
     Parameters
     ----------
-    merge : what the living processes say -> what is told.
+    merge : what the living processes say -> what is told. One that has only just begun says nothing yet.
     """
 
     kind = "gauge"
@@ -180,7 +181,7 @@ class Block:
         self._shared = SharedNumbers(directory, repr(lines), size) if directory else None
         self._numbers = self._shared.own if self._shared else memoryview(bytearray(size * 8)).cast("d")
         for at, _ in self._gauges:
-            self._numbers[at] = 0
+            self._numbers[at] = nan
         for family, begin in zip(families, begins, strict=True):
             family.bind(self._numbers, begin)
 
@@ -190,7 +191,8 @@ class Block:
         everybody = [(self._numbers, True), *others]
         sums = [sum(column) for column in zip(*(numbers for numbers, _ in everybody), strict=True)]
         for at, merge in self._gauges:
-            sums[at] = merge(numbers[at] for numbers, alive in everybody if alive)
+            said = [numbers[at] for numbers, alive in everybody if alive and not isnan(numbers[at])]
+            sums[at] = merge(said) if said else 0.0
         told = []
         for header, lines in self._text:
             told.append(header)

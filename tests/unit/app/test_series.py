@@ -98,6 +98,19 @@ def test_the_counts_of_all_processes_are_added_and_gauges_merged(tmp_path: Path)
         other.join()
 
 
+def test_a_process_that_has_only_begun_says_nothing_of_its_gauges(tmp_path: Path) -> None:
+    few = Few(tmp_path)
+    few.up.set(1)
+    few.lag.set(-1)
+    other = in_a_process(Few, tmp_path)
+    try:
+        values = few.values()
+        assert (values["t_lag"], values["t_up"]) == (-1, 1)
+    finally:
+        other.kill()
+        other.join()
+
+
 def test_of_a_killed_process_the_counts_stay_and_the_gauges_go(tmp_path: Path) -> None:
     few = Few(tmp_path)
     few.lag.set(1)
