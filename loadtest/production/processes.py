@@ -1,5 +1,7 @@
 """What processes hold: memory, file descriptors and threads, from /proc."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from loadtest.servers import Server, children
@@ -25,14 +27,20 @@ def pss_mb(server: Server) -> float:
     return sum(_kb(pid, "smaps_rollup", "Pss") for pid in all_of(server)) / 1024
 
 
-def descriptors(server: Server) -> int:
-    """Open files and sockets of all its processes."""
-    return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in all_of(server))
+def descriptors(server: Server, beside: Path | None = None) -> int:
+    """Open files and sockets of all its processes, without the files of one directory."""
+    return sum(not (beside and target.is_relative_to(beside)) for pid in all_of(server) for target in _open_files(pid))
 
 
 def threads(server: Server) -> int:
     """Threads of all its processes."""
     return sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in all_of(server))
+
+
+def _open_files(pid: int) -> Iterator[Path]:
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            yield link.readlink()
 
 
 def _kb(pid: int, file: str, field: str) -> int:

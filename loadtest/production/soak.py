@@ -26,6 +26,7 @@ FILLING_MB, MOST_MB = 40.0, 8.0
 """By which resident memory may grow after the warm-up, while caches fill and then."""
 MOST_SHARE = 0.01
 """The same, of all, in 100,000 requests; fewer do not tell."""
+REST_S = 3.0
 MOST_FILES = 2
 """By which the index's files may be more: one is written before the one before it is removed."""
 ENVIRONMENT = {
@@ -37,7 +38,9 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Held:
-    """What the service holds while nobody asks."""
+    """What the service holds while nobody asks. Index files that are open count among the index files alone, for the
+    index has now one, now two.
+    """
 
     descriptors: int
     threads: int
@@ -139,18 +142,18 @@ async def _during(
     return times, rss
 
 
-async def _at_rest(server: Server, seconds: float = 8.0) -> Held:
-    """The least that is held within a few seconds: who left in the middle of a request is given up by then."""
-    seen = []
-    for _ in range(10):
-        await asyncio.sleep(seconds / 10)
-        seen.append((descriptors(server), threads(server)))
+async def _at_rest(server: Server) -> Held:
+    """What is held once nothing has been let go of for a while."""
+    data_dir = Path(server.environment["WARP_DATA_DIR"])
+    index = data_dir / "index"
+    least, since = (descriptors(server, index), threads(server)), time.monotonic()
+    while time.monotonic() < since + REST_S:
+        await asyncio.sleep(REST_S / 10)
+        now = (min(descriptors(server, index), least[0]), min(threads(server), least[1]))
+        if now != least:
+            least, since = now, time.monotonic()
     return Held(
-        min(fds for fds, _ in seen), min(n for _, n in seen), *_files(Path(server.environment["WARP_DATA_DIR"]))
+        *least,
+        sum(1 for file in index.rglob("*") if file.is_file()),
+        sum(file.stat().st_size for file in data_dir.glob("warp.db*")) / 1e6,
     )
-
-
-def _files(data_dir: Path) -> tuple[int, float]:
-    """Files of the index, and the store's size in MB."""
-    files = sum(1 for file in (data_dir / "index").rglob("*") if file.is_file())
-    return files, sum(file.stat().st_size for file in data_dir.glob("warp.db*")) / 1e6

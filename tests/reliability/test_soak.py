@@ -54,4 +54,4 @@ async def test_mixed_load_is_answered_as_it_should_be_and_leaves_nothing_open() 
     """F115. Caches still fill in so short a time, so memory may grow here, but not by much."""
     soaked = await soak(12)
     assert soaked.requests > 100
-    assert (soaked.wrong, soaked.leaks()) == (Counter(), [])
+    assert (soaked.wrong, soaked.leaks()) == (Counter(), []), f"{soaked.before}, then {soaked.after}"
