@@ -5,6 +5,8 @@
 
 PYTHON ?= python3
 FULL ?=
+# The tests mostly wait: for servers that start, stop and are killed.
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 comma := ,
@@ -32,8 +34,8 @@ env: $(READY) ## the environment alone
 run: $(READY) ## start the service on the demo corpus, on loopback
 	@$(BIN)/warp-rerank serve --demo
 
-test: $(READY) ## run the tests; FULL=1 adds those that need torch or Chromium
-	$(BIN)/python -m pytest $(if $(FULL),,-m "not model and not browser") $(PYTEST_ARGS)
+test: $(READY) ## run the tests; FULL=1 adds those that need torch or Chromium; JOBS=1: one after the other
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(if $(FULL),,-m "not model and not browser") $(PYTEST_ARGS)
 
 check: $(READY) ## lint, format check, types, requirements that do not go together
 	$(BIN)/ruff check .
