@@ -152,8 +152,10 @@ async def _at_rest(server: Server) -> Held:
         now = (min(descriptors(server, index), least[0]), min(threads(server), least[1]))
         if now != least:
             least, since = now, time.monotonic()
-    return Held(
-        *least,
-        sum(1 for file in index.rglob("*") if file.is_file()),
-        sum(file.stat().st_size for file in data_dir.glob("warp.db*")) / 1e6,
-    )
+    return Held(*least, *_files(data_dir))
+
+
+def _files(data_dir: Path) -> tuple[int, float]:
+    """Files of the index, and the store's size in MB."""
+    files = sum(1 for file in (data_dir / "index").rglob("*") if file.is_file())
+    return files, sum(file.stat().st_size for file in data_dir.glob("warp.db*")) / 1e6

@@ -262,9 +262,11 @@ class Cluster(Server):
             return None
         if isinstance(moving, TryAgainError):
             return None
-        if not self.client.get_node(host=moving.host, port=moving.port):
+        taking: ClusterNode | None = self.client.get_node(host=moving.host, port=moving.port)
+        if not taking:
             await self._refresh()
-        return self.client.get_node(host=moving.host, port=moving.port)
+            taking = self.client.get_node(host=moving.host, port=moving.port)
+        return taking
 
     async def _refresh(self) -> None:
         """Find out anew which server holds what."""
