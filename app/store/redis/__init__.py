@@ -26,9 +26,9 @@ from app.store.base import (
 from app.store.facets import ALL
 from app.store.redis import changing, layout, recounting, targets
 from app.store.redis.catalog import Catalog
+from app.store.redis.connecting import open_server
 from app.store.redis.following import changes_past
 from app.store.redis.layout import Keys, Standing, digest_of, rules_of
-from app.store.redis.server import open_server
 
 PAGE = 500
 """Documents that an export reads at once."""
@@ -41,7 +41,7 @@ class RedisStore:
 
     Parameters
     ----------
-    url : see `app.store.redis.server.open_server`.
+    url : see `app.store.redis.connecting.open_server`.
     prefix : of all keys.
     partitions, ack : see `app.store.redis.catalog.Catalog`.
     """
