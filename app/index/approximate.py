@@ -30,6 +30,8 @@ FIRST = 2
 """The first round looks into lists that hold this many times k documents."""
 ROUND = 4
 """Least number of lists in a further round, which else is a third of those before it."""
+NEAR = 128
+"""Lists that are put in order at first; most searches look no further."""
 ENOUGH = 0.01
 """A round that brings fewer than this share of k was the last."""
 UNLIKELY = 4.0
@@ -87,21 +89,24 @@ def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Ro
     ----------
     living : those of the rows whose document is alive.
     """
-    lists = np.arange(len(segment.centroids))
-    similar = inner_products(segment.centroids, lists, query)
-    order = np.argsort(-similar)
-    sizes = np.cumsum(np.diff(segment.list_ends)[order])
+    similar = inner_products(segment.centroids, np.arange(len(segment.centroids)), query)
+    order = _most_similar(similar, NEAR)
+    sizes = _lengths(segment, order).cumsum()
     scores, rows = np.zeros(0, np.float32), np.zeros(0, np.int64)
     done = 0
-    while done < len(order):
+    while done < len(similar):
         full = len(scores) >= k
         if not full:
             held = int(sizes[done - 1]) if done else 0
             upto = int(np.searchsorted(sizes, held + FIRST * k)) + 1
-        elif similar[order[done]] + UNLIKELY * float(segment.spread[0]) < scores.min():
+        elif done < len(order) and similar[order[done]] + UNLIKELY * float(segment.spread[0]) < scores.min():
             break
         else:
             upto = done + max(ROUND, done // 3)
+        if upto > len(order) < len(similar):  # this search looks further than most
+            order = np.concatenate([order, _others(similar, order)])
+            sizes = _lengths(segment, order).cumsum()
+            continue
         found = living(positions(segment.list_ends, order[done:upto])[0])
         new = inner_products(segment.matrix, found, query)
         better = int((new > scores.min()).sum()) if full else k
@@ -110,6 +115,24 @@ def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Ro
             break
         done = upto
     return scores, rows
+
+
+def _most_similar(similar: Scores, n: int) -> Rows:
+    """Positions of the n largest, from the largest down."""
+    least = max(len(similar) - n, 0)
+    chosen = np.argpartition(similar, least)[least:] if least else np.arange(len(similar))
+    return chosen[np.argsort(-similar[chosen])]
+
+
+def _others(similar: Scores, known: Rows) -> Rows:
+    """Positions of all but the known ones, from the largest down."""
+    others = np.setdiff1d(np.arange(len(similar)), known)
+    return others[np.argsort(-similar[others])]
+
+
+def _lengths(segment: Segment, lists: Rows) -> Rows:
+    lengths: Rows = segment.list_ends[lists + 1] - segment.list_ends[lists]
+    return lengths
 
 
 def best(scores: Scores, rows: Rows, k: int) -> tuple[Scores, Rows]:

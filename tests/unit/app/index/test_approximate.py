@@ -64,6 +64,17 @@ def test_queries_that_lie_between_the_clusters_are_answered_too(index: LocalColl
     assert share_found(index, queries, 100) > 0.9
 
 
+@pytest.mark.parametrize("k", [10, 200, 3000])
+def test_how_many_lists_are_put_in_order_at_first_changes_nothing(
+    index: LocalCollection, k: int, monkeypatch: pytest.MonkeyPatch
+):
+    found = []
+    for at_first in (1, 3, len(index.segment.centroids), 10**6):
+        monkeypatch.setattr(approximate, "NEAR", at_first)
+        found.append([search(index, query, k) for query in VECTORS[::1000]])
+    assert all(one == found[0] for one in found)
+
+
 def test_as_many_as_are_asked_for_are_found_even_if_most_are_dead(index: LocalCollection):
     """All documents near the query die, so that the first lists hold nothing."""
     again = LocalCollection(index.segment)
