@@ -195,22 +195,20 @@ def pool_of_request(
     ------
     InvalidRequestError : a label is off the scale.
     """
-    bin_of, stored = _OpinionBins(lookup.settings), lookup.labels
+    bin_of, stored = _OpinionBins(lookup.settings, entity), lookup.labels
     bins: list[int] = []
     matched: list[bool] = []
     for c in brought:
-        own, matches, said = UNKNOWN, False, -1
+        own, matches, o = UNKNOWN, False, None
         try:
             if c.si is not None:
                 own = bin_of_position(c.si, bin_of.scale)
-            said = 0
             for o in c.opinions or ():
-                name, b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
-                if name == entity and not matches:
+                b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
+                if b is not None and not matches:
                     own, matches = b, True
-                said += 1
         except InvalidRequestError as error:
-            at = f"/opinions/{said}" if said >= 0 else ""
+            at = next((f"/opinions/{i}" for i, one in enumerate(c.opinions or ()) if one is o), "")
             raise error.below(brought.pointer(len(bins)) + at) from error
         bins.append(own)
         matched.append(matches)
@@ -226,19 +224,19 @@ def pool_of_request(
     return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, brought, scores.query_vector)
 
 
-class _OpinionBins(dict[tuple[Any, ...], tuple[str, int]]):
-    """What an opinion says (the first five fields of `OpinionInput`) -> entity that it counts under, and bin.
+class _OpinionBins(dict[tuple[Any, ...], int | None]):
+    """What an opinion says (the first five fields of `OpinionInput`) -> its bin; None unless it is about the entity.
 
     The candidates of a request say the same few things over and over; each is worked out once.
     """
 
-    def __init__(self, settings: CollectionSettings) -> None:
+    def __init__(self, settings: CollectionSettings, entity: str | None) -> None:
         super().__init__()
-        self.scale, self._aliases = settings.scale, settings.aliases
+        self.scale, self._aliases, self._entity = settings.scale, settings.aliases, entity
 
-    def __missing__(self, said: tuple[Any, ...]) -> tuple[str, int]:
+    def __missing__(self, said: tuple[Any, ...]) -> int | None:
         name, b = entity_and_bin(OpinionInput(*said), self.scale)
-        found = self[said] = self._aliases.get(name, name), b
+        found = self[said] = b if self._aliases.get(name, name) == self._entity else None
         return found
 
 

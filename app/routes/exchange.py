@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 from fastapi import Query, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
-from starlette.requests import ClientDisconnect
 
 from app.errors import BodyTooLargeError, ClientGoneError, UnsupportedMediaError
 from app.resources import Resources
@@ -106,11 +105,14 @@ async def received(request: Request) -> AsyncIterator[bytes]:
     ------
     ClientGoneError : the client left in the middle.
     """
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect:
-        raise ClientGoneError("the client left before its request was whole") from None
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError("the client left before its request was whole")
+        more = message.get("more_body", False)
+        if part := message.get("body"):
+            yield part
 
 
 def media_type(request: Request) -> str:
