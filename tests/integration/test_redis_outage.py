@@ -28,11 +28,14 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
         pytest.skip(str(error))
 
 
+def settings_for(redis: RedisServer) -> Settings:
+    """On a busy machine a server that is there may need longer than a lookup waits by default."""
+    return Settings(store=redis.url, encoder="wordllama", poll_interval_ms=20, lookup_timeout_ms=1000)
+
+
 @pytest.fixture
 def client(redis: RedisServer) -> Iterator[TestClient]:
-    # On a busy machine a server that is there may need longer than a lookup waits by default.
-    settings = Settings(store=redis.url, encoder="wordllama", poll_interval_ms=20, lookup_timeout_ms=1000)
-    with TestClient(create_app(settings), raise_server_exceptions=False) as opened:
+    with TestClient(create_app(settings_for(redis)), raise_server_exceptions=False) as opened:
         assert opened.post("/ingest", json={"documents": DOCUMENTS}).json()["created"] == 5
         yield opened
 
@@ -109,9 +112,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(client: TestClient, redis: 
 def test_the_service_starts_without_the_server_and_finds_it_later(redis: RedisServer) -> None:
     redis.process.kill()
     redis.process.wait()
-    # On a busy machine a server that is there may need longer than a lookup waits by default.
-    settings = Settings(store=redis.url, encoder="wordllama", poll_interval_ms=20, lookup_timeout_ms=1000)
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+    with TestClient(create_app(settings_for(redis)), raise_server_exceptions=False) as client:
         assert (client.get("/livez").status_code, client.get("/readyz").status_code) == (200, 503)
         inline = [{"id": "a", "score": 1.0, "opinions": [{"entity": "tea", "si": 30}]}]
         answer = client.post("/rerank", json={"entity": "tea", "candidates": inline, "k": 1}).json()
