@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
+import scipy  # loads its parts when they are first used, which takes a second
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from warp_core.distributions import FloatArray, IntArray
 from warp_core.errors import InvalidInputError
@@ -56,9 +56,9 @@ def label_agreement(first: IntArray, second: IntArray, scale: OpinionScale = SEN
     middle = (scale.positions[0] + scale.positions[-1]) / 2
     spearman = p = pearson = nan
     if len(set(a.tolist())) > 1 and len(set(b.tolist())) > 1:
-        ranked = stats.spearmanr(a, b)
+        ranked = scipy.stats.spearmanr(a, b)
         spearman, p = float(ranked.statistic), float(ranked.pvalue)
-        pearson = float(stats.pearsonr(a, b).statistic)
+        pearson = float(scipy.stats.pearsonr(a, b).statistic)
     return LabelAgreement(
         n=len(a),
         spearman=spearman,
@@ -134,10 +134,10 @@ def rank_agreement(first: ArrayLike, second: ArrayLike) -> RankAgreement:
     a, b = a[kept], b[kept]
     if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return RankAgreement(nan, nan, nan, nan, nan)
-    line = stats.linregress(a, b)
+    line = scipy.stats.linregress(a, b)
     return RankAgreement(
-        float(stats.kendalltau(a, b).statistic),
-        float(stats.spearmanr(a, b).statistic),
+        float(scipy.stats.kendalltau(a, b).statistic),
+        float(scipy.stats.spearmanr(a, b).statistic),
         float(line.slope),
         float(line.intercept),
         float(line.rvalue) ** 2,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
+import scipy  # loads its parts when they are first used, which takes a second
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from warp_core import arguments
 from warp_core.distributions import FloatArray
@@ -32,7 +32,7 @@ def wilcoxon_p(before: ArrayLike, after: ArrayLike) -> float:
     """
     difference = paired_differences(before, after)
     difference = difference[np.abs(difference) > _EQUAL]
-    return float(stats.wilcoxon(difference).pvalue) if len(difference) else 1.0
+    return float(scipy.stats.wilcoxon(difference).pvalue) if len(difference) else 1.0
 
 
 _EQUAL = 1e-9
@@ -68,7 +68,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
         return given
     if not ((given >= 0) & (given <= 1)).all():  # nan is neither
         raise InvalidInputError("p_values", f"must lie in 0 .. 1, got {given.tolist()}")
-    adjusted: FloatArray = stats.false_discovery_control(given, method="bh")
+    adjusted: FloatArray = scipy.stats.false_discovery_control(given, method="bh")
     return adjusted
 
 

@@ -1,8 +1,7 @@
 """MMKP: one candidate of each group of near-duplicates, as a multiple-choice knapsack (Xu et al.; LMVU's baselines)."""
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+import scipy  # loads its parts when they are first used: a quarter of a second, once
 
 from warp_core.candidates import CandidatePool, Options
 from warp_core.distributions import FloatArray, IntArray
@@ -18,8 +17,8 @@ THRESHOLD = 0.82
 
 def near_duplicates(units: FloatArray) -> IntArray:
     """The group of each unit vector, shape (N,): chains of neighbours with a cosine of at least the threshold."""
-    neighbours = csr_array(units @ units.T >= THRESHOLD)
-    groups: IntArray = connected_components(neighbours, directed=False)[1]
+    neighbours = scipy.sparse.csr_array(units @ units.T >= THRESHOLD)
+    groups: IntArray = scipy.sparse.csgraph.connected_components(neighbours, directed=False)[1]
     return groups
 
 
