@@ -60,6 +60,15 @@ class Worker(Process):
             self._server = Server(self.config)
         return self._server
 
+    def always_pong(self) -> None:
+        """In the worker: answer the supervisor as long as there is one, and without it end as after SIGTERM."""
+        self.parent_conn.close()  # of the supervisor's end it has a copy, which would keep the pipe open
+        try:
+            super().always_pong()
+        except (EOFError, OSError):
+            _log.error("the supervisor is gone")
+            os.kill(os.getpid(), signal.SIGTERM)
+
     def is_alive(self, timeout: float = 5) -> bool:
         """Whether it runs, and what it was asked last is answered, or no longer open than `timeout` (s)."""
         if not self.process.is_alive():

@@ -104,6 +104,16 @@ def test_a_worker_that_is_killed_while_it_is_asked_is_replaced_at_once(tmp_path:
         assert service.stop() == 0
 
 
+@pytest.mark.parametrize("flags", [(), ("SLOW",)])
+def test_without_a_supervisor_no_worker_goes_on(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """Nobody would replace it, nor tell it to end, and it would hold the port."""
+    with supervised(tmp_path, *flags) as service:
+        service.wait_for(lambda: service.log.read_text().count("Waiting for application startup") == WORKERS)
+        workers = service.workers()
+        service.process.kill()
+        assert all_gone(workers, PATIENCE_S)
+
+
 def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
     with supervised(tmp_path, silent_s=3) as service:
         service.wait_for(lambda: service.pid() is not None)
