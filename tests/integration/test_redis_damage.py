@@ -113,6 +113,7 @@ async def test_a_document_that_cannot_be_read_keeps_no_other_from_following_the_
     merged = CollectionSettings(registry={"breakfast": ("brekkie",)})
     with pytest.raises(StoreUnavailableError, match="'d1' in collection 'c' cannot be read"):
         await store.put_settings("c", merged)
+    assert await counted(store, "c", "breakfast") == {3: 38}
     await store.apply("c", [put("d1", {"brekkie": 2})])
     await store.repair()
     assert await store.put_settings("c", merged)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from app.errors import CollectionChangedError
+from app.errors import CollectionChangedError, StoreUnavailableError
 from app.store.base import Change, CollectionSettings, Outcome, VectorSpace
 from app.store.facets import facets_of
 from app.store.redis import layout
@@ -138,8 +138,13 @@ async def claimed(
 async def relabel(server: Server, catalog: Catalog, collection: str, entities: Collection[str] | None) -> None:
     """Store anew the documents with opinions on any of those entities (None: on any at all), which may count under
     another one by now.
+
+    Raises
+    ------
+    StoreUnavailableError : a content cannot be read; all others are stored.
     """
     keys = await catalog.keys()
+    damaged: StoreUnavailableError | None = None
     for p in range(keys.partitions):
         key, at = keys.partition(collection, p), 0
         while True:
@@ -159,11 +164,14 @@ async def relabel(server: Server, catalog: Catalog, collection: str, entities: C
                 try:
                     content = layout.decode_content(raw)
                 except layout.UNREADABLE as error:
-                    raise layout.unreadable(collection, name, error) from error
+                    damaged = layout.unreadable(collection, name, error)
+                    continue
                 changes.append(Change(name, content, bytes.fromhex(record.fingerprint), None, int(record.version)))
             await apply(server, catalog, collection, changes, None, None)
             if at == 0:
                 break
+    if damaged:
+        raise damaged
 
 
 def _batches(changes: Sequence[Change], left: Sequence[int], keys: Keys, limits: Sequence[int]) -> dict[int, list[int]]:
