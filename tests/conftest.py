@@ -60,6 +60,9 @@ class Backend(Protocol):
     def garble(self, collection: str, document_id: str, value: bytes) -> None:
         """Put something in the place of a document's content."""
 
+    def garble_target(self, collection: str, entity: str, value: bytes) -> None:
+        """Put something in the place of an entity's external target."""
+
 
 class Sqlite:
     def __init__(self, directory: Path) -> None:
@@ -83,6 +86,13 @@ class Sqlite:
             db.execute(
                 "update document set content = cast(? as text) where collection = ? and id = ?",
                 (value, collection, document_id),
+            )
+
+    def garble_target(self, collection: str, entity: str, value: bytes) -> None:
+        with closing(sqlite3.connect(self._file)) as db, db:
+            db.execute(
+                "update target set target = cast(? as text) where collection = ? and entity = ?",
+                (value, collection, entity),
             )
 
 
@@ -120,6 +130,9 @@ class Redis:
 
     def garble(self, collection: str, document_id: str, value: bytes) -> None:
         self.set_field(collection, self.partition_of(document_id), f"c:{document_id}", value)
+
+    def garble_target(self, collection: str, entity: str, value: bytes) -> None:
+        self.set_field(collection, self.partition_of(entity), f"x:{entity}", value)
 
     def partition_of(self, name: str) -> int:
         """The partition of a document, or of an external target."""

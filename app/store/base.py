@@ -273,25 +273,28 @@ class Damage(msgspec.Struct, frozen=True):
 
     Parameters
     ----------
-    kind : of a document all that is known of it, so that it counts nowhere, or its content alone; or the state of a
-        part of the collection, where nothing can be written.
-    name : the document's id, or the number of the part.
+    kind : of a document all that is known of it, so that it counts nowhere, or its content alone; an entity's external
+        target; or the state of a part of the collection, where nothing can be written.
+    name : the document's id, the entity, or the number of the part.
     """
 
     collection: str
-    kind: Literal["document", "content", "state"]
+    kind: Literal["document", "content", "target", "state"]
     name: str
 
     @property
     def mendable(self) -> bool:
-        """Whether a repair sets it right. A content has to be ingested again; its opinions count all the same."""
-        return self.kind != "content"
+        """Whether a repair sets it right. A content has to be ingested again, though its opinions count all the same; a
+        target has to be given again.
+        """
+        return self.kind not in ("content", "target")
 
     def __str__(self) -> str:
         """For the eye."""
         what, remedy = {
             "document": ("document", "a repair forgets it; ingest it again"),
             "content": ("content of document", "ingest it again, or delete it"),
+            "target": ("target of", "give it again, or delete it"),
             "state": ("state of part", "a repair makes it anew"),
         }[self.kind]
         return f"{self.collection}: the {what} {self.name} cannot be read: {remedy}"

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from app.errors import StoreUnavailableError
-from app.store.base import Change, Damage, Drift, Store, VectorSpace
+from app.store.base import Change, Damage, Drift, ExternalTarget, Store, VectorSpace
 from app.store.facets import ALL, of_day, of_group
 from tests.conftest import Backend, bins_of, counted, put, walk
 
 DAY, FAMILY = of_day(date(2024, 1, 1)), of_group("traveller", "family")
 ABOUT = {"timestamp": "2024-01-01", "attributes": {"traveller": "family"}}
+EVEN = ExternalTarget((-30, 30), (1, 1))
 KINDS = [(facet, entity) for facet in (ALL, DAY, FAMILY) for entity in ("room", "")]
 
 
@@ -151,6 +152,24 @@ async def test_a_content_that_cannot_be_read_is_named_until_the_document_is_inge
     (entry,) = (entry for entry in (await walk(store, cursor)).entries if entry.id == "bad")
     assert entry.vector is not None
     assert entry.vector.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
+@pytest.mark.parametrize("target", [EVEN, None], ids=["given again", "deleted"])
+async def test_a_target_that_cannot_be_read_is_named_until_it_is_given_again_or_deleted(
+    store: Store, backend: Backend, garbage: bytes, target: ExternalTarget | None
+) -> None:
+    await store.apply("c", [put("a", {"room": 3})])
+    for entity in ("room", "food"):
+        await store.put_target("c", entity, EVEN)
+    backend.garble_target("c", "room", garbage)
+    found = [Damage("c", "target", "room")]
+    for _ in range(2):
+        assert await store.drift() == await store.repair() == found
+    assert str(found[0]) == "c: the target of room cannot be read: give it again, or delete it"
+    assert await store.put_target("c", "room", target)
+    assert await store.drift() == []
+    assert await store.targets("c") == {"food": EVEN, **({"room": target} if target else {})}
 
 
 @pytest.mark.parametrize("way", ["the same", "another", "deleted"])

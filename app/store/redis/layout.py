@@ -176,6 +176,15 @@ def is_content(raw: bytes | None) -> bool:
     return True
 
 
+def is_target(raw: bytes) -> bool:
+    """Whether an external target can be read."""
+    try:
+        decode_target(raw)
+    except StoreUnavailableError:
+        return False
+    return True
+
+
 def unreadable(collection: str, name: str, error: Exception) -> StoreUnavailableError:
     """Says which value another version wrote, or was damaged."""
     return StoreUnavailableError(

@@ -47,6 +47,7 @@ async def recount(server: Server, keys: Keys, collection: str, n_bins: int, repa
             found = await _recount_partition(server, key, n_bins)
         damages += [Damage(collection, "document", name.decode()) for name in sorted(found.unreadable)]
         damages += [Damage(collection, "content", name.decode()) for name in sorted(found.contentless)]
+        damages += [Damage(collection, "target", name.decode()) for name in sorted(found.targets)]
         damages += [] if found.state is None else [Damage(collection, "state", str(p))]
         counted.update(found.counted)
         recounted.update(found.recounted)
@@ -65,6 +66,7 @@ class _Recount:
     unreadable : documents that nobody can read, with what is stored of each. Their opinions do not count, and no change
         of them is taken.
     contentless : documents whose content nobody can read. Their opinions are known, and count.
+    targets : entities whose external target nobody can read.
     state : the partition's, where nobody can read it.
     seq : of the last change that its log tells of.
     void : counts that nobody can read, each by its first bin; they count for nothing.
@@ -75,6 +77,7 @@ class _Recount:
     recounted: Counter[Count]
     unreadable: dict[bytes, bytes]
     contentless: list[bytes]
+    targets: list[bytes]
     state: bytes | None
     seq: int
     void: set[Count]
@@ -97,6 +100,7 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     recounted: Counter[Count] = Counter()
     unreadable: dict[bytes, bytes] = {}
     contentless: list[bytes] = []
+    targets: list[bytes] = []
     seq = 0
     void: set[Count] = set()
     for field, raw in fields.items():
@@ -118,6 +122,9 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
                     for entity, b in record.bins.items():
                         recounted[facet, entity, b] += 1
                         recounted[facet, "", b] += 1
+        elif field[:2] == b"x:":
+            if not layout.is_target(raw):
+                targets.append(field[2:])
         elif field[:2] == b"l:":
             with contextlib.suppress(*layout.UNREADABLE):
                 seq = max(seq, layout.decode_log(raw).seq)
@@ -127,7 +134,7 @@ async def _recount_partition(server: Server, key: str, n_bins: int) -> _Recount:
     except StoreUnavailableError:
         counted[DOCUMENTS], broken = recounted[DOCUMENTS], state
     repairs = int(fields.get(b"r", b"0"))
-    return _Recount(counted, recounted, unreadable, contentless, broken, seq, void, repairs)
+    return _Recount(counted, recounted, unreadable, contentless, targets, broken, seq, void, repairs)
 
 
 async def _repair(server: Server, key: str, n_bins: int, found: _Recount) -> bool:

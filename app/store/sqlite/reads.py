@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -153,17 +153,32 @@ def drift(db: sqlite3.Connection) -> tuple[list[Drift], int]:
 
 
 def damage(db: sqlite3.Connection) -> list[Damage]:
-    """Documents whose content cannot be read."""
-    found = []
-    for collection, name, content in db.execute(
-        # As bytes: what is no UTF-8 cannot even be read as text.
+    """Documents whose content, and entities whose target, cannot be read."""
+    # As bytes: what is no UTF-8 cannot even be read as text.
+    contents = db.execute(
         "select collection, id, cast(content as blob) from document where content is not null order by collection, id"
-    ):
-        try:
-            decode_document(content)
-        except (msgspec.MsgspecError, ValueError):
-            found.append(Damage(collection, "content", name))
-    return found
+    )
+    given = db.execute("select collection, entity, cast(target as blob) from target order by collection, entity")
+    return [
+        *(
+            Damage(collection, "content", name)
+            for collection, name, raw in contents
+            if not _is_readable(decode_document, raw)
+        ),
+        *(
+            Damage(collection, "target", name)
+            for collection, name, raw in given
+            if not _is_readable(_decode_target, raw)
+        ),
+    ]
+
+
+def _is_readable(decode: Callable[[bytes], object], raw: bytes) -> bool:
+    try:
+        decode(raw)
+    except (msgspec.MsgspecError, ValueError):
+        return False
+    return True
 
 
 def vector_space(db: sqlite3.Connection, collection: str) -> VectorSpace | None:
