@@ -90,10 +90,11 @@ class View:
         else:
             rows = self.living(np.arange(n))
             scores, rows = approximate.best(self._scores(rows, query), rows, k)
-        fresh = self.living(np.arange(n, n + self.size))
-        scores, rows = approximate.best(
-            np.concatenate([scores, self._scores(fresh, query)]), np.concatenate([rows, fresh]), k
-        )
+        if self.size:
+            fresh = self.living(np.arange(n, n + self.size))
+            scores, rows = approximate.best(
+                np.concatenate([scores, self._scores(fresh, query)]), np.concatenate([rows, fresh]), k
+            )
         order = self._ranked(scores, rows)[:k]
         return list(zip(self._ids(rows[order]), scores[order].tolist(), strict=True))
 

@@ -15,14 +15,19 @@ Bytes = NDArray[np.uint8]
 def ends_of(lengths: Iterable[int] | NDArray[np.int64]) -> Ends:
     """The `ends` of lists of these lengths."""
     listed = lengths if isinstance(lengths, np.ndarray) else np.array(list(lengths), np.int64)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(listed, dtype=np.int64)])
+    ends = np.zeros(len(listed) + 1, np.int64)
+    listed.cumsum(out=ends[1:])
+    return ends
 
 
 def positions(ends: Ends, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ends]:
     """Where the values of some of the lists stand, in the order given, and the ends of the lists that they make."""
-    lengths = ends[chosen + 1] - ends[chosen]
+    starts = ends[chosen]
+    lengths = ends[chosen + 1] - starts
     new = ends_of(lengths)
-    return np.repeat(ends[chosen] - new[:-1], lengths) + np.arange(new[-1]), new
+    where = np.repeat(starts - new[:-1], lengths)
+    where += np.arange(new[-1])
+    return where, new
 
 
 def gathered(values: NDArray[Value], ends: Ends, chosen: NDArray[np.int64]) -> tuple[NDArray[Value], Ends]:
