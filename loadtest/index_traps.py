@@ -99,7 +99,7 @@ class Service:
 def document(i: int, version: int) -> dict[str, Any]:
     """Document i as a function of its version, so that what is found can be checked without being remembered."""
     words = random.Random(f"{i} {version}").sample(WORDS, 9)
-    entity = ENTITIES[(i + version) % len(ENTITIES)]
+    entity = ENTITIES[(i // 2 + version // 2) % len(ENTITIES)]  # a writer's numbers are all even, or all odd
     opinions = [{"entity": entity, "si": 10 * ((i + version) % 7) - 30}]
     return {"id": f"d{i}", "text": " ".join(words), "opinions": opinions, "version": version}
 
