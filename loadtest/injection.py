@@ -105,7 +105,7 @@ def run(log_format: str, folder: Path) -> Figures:
         attack(service, NAMES, figures)
         figures.keys_before = len(before)
         figures.new_keys = len(set(client.keys("*")) - before)
-        read_log(service, figures)
+    read_log(service, figures)  # a request's line comes after its answer, and the last one when the service has ended
     return figures
 
 
