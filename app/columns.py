@@ -62,10 +62,15 @@ def _text(name: str | None, candidate: CandidateInput | None, stored: Mapping[st
     return stored[name].content.text if name is not None and name in stored else None
 
 
+def tokens_in(text: str) -> int:
+    """What a text is taken to cost, when nobody tells."""
+    return -(-len(text) // CHARACTERS_A_TOKEN)
+
+
 def _tokens(candidate: CandidateInput | None, text: str) -> int:
     if candidate is not None and candidate.tokens is not None:
         return candidate.tokens
-    return -(-len(text) // CHARACTERS_A_TOKEN)
+    return tokens_in(text)
 
 
 async def _embeddings(

@@ -28,9 +28,12 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import Scope
 
+from app.drop_in import complaints
 from warp_core import InvalidInputError
 
+PROBLEM_TYPE = "application/problem+json"
 _METHODS = ("DELETE", "GET", "HEAD", "POST", "PUT")
 
 
@@ -83,6 +86,11 @@ class InvalidRequestError(ServiceError):
     def below(self, pointer: str) -> "InvalidRequestError":
         """The same error of a field that lies below `pointer`."""
         return type(self).at(pointer + self.errors[0].pointer, self.errors[0].detail)
+
+    def moved(self, field: str, own: str) -> "InvalidRequestError":
+        """The same error where `field` is called `own`."""
+        pointer, detail = self.errors[0].pointer, self.errors[0].detail
+        return type(self).at(own + pointer.removeprefix(field), detail) if pointer.startswith(field) else self
 
 
 @contextlib.contextmanager
@@ -182,20 +190,31 @@ class StoreUnavailableError(ServiceError):
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
+DIALECT = "dialect"
+"""Under this name the scope of a request has the `Complaint` of its dialect, where its path does not tell it."""
+
+
 def problem_response(
-    status: int, kind: str, detail: str, errors: Sequence[FieldError] = (), headers: Mapping[str, str] | None = None
+    scope: Scope,
+    status: int,
+    kind: str,
+    detail: str,
+    errors: Sequence[FieldError] = (),
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The HTTP answer to an error."""
+    """The HTTP answer to an error, in the dialect of the request."""
+    if complaint := scope.get(DIALECT) or complaints.BY_PATH.get(scope["path"]):
+        return Response(msgspec.json.encode(complaint(status, detail)), status, headers, complaints.MEDIA_TYPE)
     body = Problem(f"urn:warp:problem:{kind}", HTTPStatus(status).phrase, status, detail, errors)
-    return Response(msgspec.json.encode(body), status, headers, "application/problem+json")
+    return Response(msgspec.json.encode(body), status, headers, PROBLEM_TYPE)
 
 
-def problem_of(error: ServiceError | InvalidInputError) -> Response:
+def problem_of(scope: Scope, error: ServiceError | InvalidInputError) -> Response:
     """The HTTP answer to an error of ours."""
     if isinstance(error, ServiceError):
-        return problem_response(error.status, error.kind, error.detail, error.errors, error.headers)
+        return problem_response(scope, error.status, error.kind, error.detail, error.errors, error.headers)
     where = [FieldError(f"/{error.argument}", error.detail)]
-    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, InvalidRequestError.kind, str(error), where)
+    return problem_response(scope, HTTPStatus.UNPROCESSABLE_ENTITY, InvalidRequestError.kind, str(error), where)
 
 
 def _allowed_methods(request: Request) -> list[str]:
@@ -211,8 +230,8 @@ def _allowed_methods(request: Request) -> list[str]:
 def install_error_handlers(app: FastAPI) -> None:
     """Map exceptions to answers. What is unexpected is caught in `app.middleware`."""
 
-    async def our_error(_request: Request, error: Any) -> Response:
-        return problem_of(error)
+    async def our_error(request: Request, error: Any) -> Response:
+        return problem_of(request.scope, error)
 
     async def http_error(request: Request, error: Any) -> Response:
         detail = str(error.detail)
@@ -221,12 +240,16 @@ def install_error_handlers(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = ", ".join(_allowed_methods(request))  # the error knows those of one route only
-        return problem_response(error.status_code, "http", detail, headers=headers)
+        return problem_response(request.scope, error.status_code, "http", detail, headers=headers)
 
-    async def parameter_error(_request: Request, error: Any) -> Response:
+    async def parameter_error(request: Request, error: Any) -> Response:
         broken = [FieldError(f"/{one['loc'][-1]}", one["msg"]) for one in error.errors()]
         return problem_response(
-            HTTPStatus.UNPROCESSABLE_ENTITY, InvalidRequestError.kind, "a parameter breaks a rule", broken
+            request.scope,
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            InvalidRequestError.kind,
+            "a parameter breaks a rule",
+            broken,
         )
 
     app.add_exception_handler(ServiceError, our_error)

@@ -10,11 +10,12 @@ import traceback
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.settings import Settings
+if TYPE_CHECKING:
+    from app.settings import Settings
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 """Of the request that is being served; every line that is written meanwhile carries it."""
@@ -24,7 +25,7 @@ _HERE = Path(__file__).parents[1]
 _FRAMES = 12
 
 
-def log_config(settings: Settings) -> dict[str, Any]:
+def log_config(settings: "Settings") -> dict[str, Any]:
     """How to log, as `logging.config.dictConfig` takes it; uvicorn's own loggers are part of it."""
     lines = "app.logs.JsonLines" if settings.log_format == "json" else "app.logs.TextLines"
     level = settings.log_level.upper()

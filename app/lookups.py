@@ -85,16 +85,24 @@ class Lookups:
 
     async def aliases(self, collection: str) -> Mapping[str, str]:
         """The entities' other names, as last known: name that opinions count under, by other name."""
+        settings = await self._last_settings(collection)
+        return {} if settings is None else settings.aliases
+
+    async def is_collection(self, name: str) -> bool:
+        """Whether there is a collection of that name, as far as is known."""
+        return await self._last_settings(name) is not None
+
+    async def _last_settings(self, collection: str) -> CollectionSettings | None:
+        """As last known; None when there is no such collection, or the store cannot tell."""
         settings = self._settings.get(collection)
         if settings is None:
             try:
                 settings = await self._asked(lambda: self._store.settings(collection))
             except StoreUnavailableError:
-                return {}
-            if settings is None:
-                return {}
-            self._settings.put(collection, settings)
-        return settings.aliases
+                return None
+            if settings is not None:
+                self._settings.put(collection, settings)
+        return settings
 
     async def lookup(
         self,

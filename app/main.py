@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
@@ -16,14 +17,11 @@ from app.middleware import AroundRequests, Refusal
 from app.openapi import described
 from app.policy import policy_of
 from app.resources import open_resources
-from app.routes import catalog, entities, explorer, health, ingest, rerank
+from app.routes import catalog, drop_in, entities, explorer, health, ingest, rerank
 from app.routes.shortcut import Shortcut
 from app.security import Gate
 from app.server import GUARD, Guard
 from app.settings import Settings
-
-SHED = ("/rerank", "/search")
-"""Paths that are refused, before anything else is done about them, while there is no room."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -32,15 +30,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     metrics = Metrics(policy_of(settings), settings.metrics_dir)
     draining = Draining(settings.drain_ms / 1000)
 
+    rerankers = (*rerank.router.routes, *drop_in.router.routes)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Guard]]:
         async with open_resources(settings, metrics) as resources:
             app.state.resources = resources
             app.state.draining = draining
             with quick_to_answer(), draining.before_term():
-                refusals = {
-                    path.encode(): AroundRequests(Refusal(path, metrics), metrics, draining, settings.access_log)
-                    for path in SHED
+                refusals = {  # of what is refused, while there is no room, before anything else is done about it
+                    route.path.encode(): AroundRequests(
+                        Refusal(route.path, metrics), metrics, draining, settings.access_log
+                    )
+                    for route in rerankers
+                    if isinstance(route, APIRoute)
                 }
                 yield {GUARD: Guard(settings.receive_timeout_ms / 1000, resources.admission, refusals)}
 
@@ -52,9 +55,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for module in (rerank, ingest, catalog, entities, health, explorer):
+    for module in (rerank, drop_in, ingest, catalog, entities, health, explorer):
         app.include_router(module.router)
-    app.add_middleware(Shortcut, routes=rerank.router.routes)
+    app.add_middleware(Shortcut, routes=rerankers)
     app.add_middleware(Gate, keys=keys_of(settings.api_keys), origins=settings.cors_origins)
     if settings.cors_origins:  # outside the keys: a browser asks without one first
         app.add_middleware(

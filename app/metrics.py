@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from app.clock import Stopwatch
+from app.drop_in import complaints
 from app.schemas import ExpansionChoice, RerankResponse
 from app.series import Block, Counter, Gauge, Histogram
 from warp_core import SELECTORS, Policy
@@ -20,6 +21,8 @@ OTHER = "other"
 UNMATCHED = "unmatched"
 ROUTES = ("/rerank", "/search", "/ingest")
 """Those that do the work, under their own name; the rest is `other`, or `unmatched` where there is no such route."""
+_DROP_IN = dict.fromkeys((*complaints.BY_PATH, "/rerank/"), "/rerank")
+"""What counts as a re-ranking."""
 STATUSES = ("2xx", "4xx", "5xx")
 STAGES = ("labels", "target", "expansion", "rerank", "encode", "retrieve")
 EXPANSIONS = tuple(choice for choice in get_args(ExpansionChoice) if choice != "auto")
@@ -127,6 +130,7 @@ class Metrics:
         status : what was answered; 0 when the caller left before that, which counts as the caller's mistake.
         """
         kind = "2xx" if 200 <= status < 400 else "5xx" if status >= 500 else "4xx"
+        path = _DROP_IN.get(path, path)
         route = path if path in ROUTES else OTHER if matched or kind != "4xx" else UNMATCHED
         self.request_seconds.labels(route, kind).observe(seconds)
 

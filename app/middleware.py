@@ -9,7 +9,7 @@ from time import perf_counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.draining import Draining
-from app.errors import OverloadedError, problem_response
+from app.errors import OverloadedError, problem_of, problem_response
 from app.logs import request_id
 from app.metrics import Metrics
 
@@ -76,7 +76,10 @@ class AroundRequests:
             if status:
                 raise  # part of the answer is out already; the connection must break
             response = problem_response(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "an unexpected error; it was logged with the request id"
+                scope,
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                "internal",
+                "an unexpected error; it was logged with the request id",
             )
             await response(scope, receive, send_with_headers)
         finally:
@@ -97,8 +100,7 @@ class Refusal:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = self
         self._metrics.shed.inc()
-        error = OverloadedError("too many requests are waiting already")
-        response = problem_response(error.status, error.kind, error.detail, (), error.headers)
+        response = problem_of(scope, OverloadedError("too many requests are waiting already"))
         await response(scope, receive, send)
 
 

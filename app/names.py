@@ -26,6 +26,15 @@ def checked_name(argument: str, name: str) -> str:
     return name
 
 
+def is_name(text: str) -> bool:
+    """Whether `checked_name` allows it."""
+    try:
+        checked_name("", text)
+    except InvalidInputError:
+        return False
+    return True
+
+
 def folded(text: str) -> str:
     """Text as entity names are compared: NFKC, casefolded, outer space dropped, inner space single."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())

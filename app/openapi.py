@@ -7,13 +7,16 @@ import msgspec
 from fastapi import FastAPI
 
 from app.decoding import schema_of_custom
-from app.errors import Problem
+from app.errors import PROBLEM_TYPE, Problem
 from app.security import is_open
 from app.settings import Settings
 from warp_core import SELECTORS
 
+JSON = "application/json"
 _REF = "#/components/schemas/{name}"
 
+NATIVE_ERRORS: Mapping[str, type[msgspec.Struct]] = {PROBLEM_TYPE: Problem}
+"""Media type and record of errors, but for those of other dialects."""
 _FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
 _PROBLEMS = {
     400: "The body is no JSON.",
@@ -33,36 +36,38 @@ class Described:
     """Collects the records that routes name, and adds their schemas to the document."""
 
     def __init__(self) -> None:
-        self._records: list[type] = [Problem]
+        self._records: list[Any] = [Problem]
 
     def route(
         self,
-        answer: type[msgspec.Struct],
-        body: type[msgspec.Struct] | None = None,
-        *,
+        answer: Any,
+        *bodies: type[msgspec.Struct],
         lines: type[msgspec.Struct] | None = None,
         problems: tuple[int, ...] = (),
+        errors: Mapping[str, type[msgspec.Struct]] = NATIVE_ERRORS,
         others: Mapping[int, tuple[str, type[msgspec.Struct]]] | None = None,
     ) -> dict[str, Any]:
         """What a route says of itself (`openapi_extra`).
 
         Parameters
         ----------
-        answer : the record of a 200.
-        body : the record of a JSON body.
+        answer : the record of a 200, or a union.
+        bodies : the records of a JSON body; it may be any of them.
         lines : the record of each line of an NDJSON body.
         problems : the statuses of its errors.
+        errors : their records by media type.
         others : the statuses of other answers, each with what it means and its record.
         """
-        self._records += [record for record in (answer, body, lines) if record]
-        said: dict[str, Any] = {"responses": {"200": _content("OK", "application/json", answer)}}
+        self._records += [answer, *bodies, *([lines] if lines else []), *errors.values()]
+        said: dict[str, Any] = {"responses": {"200": {"description": "OK", **_content({JSON: answer})}}}
         for status in problems:
-            said["responses"][str(status)] = _problem(status)
+            said["responses"][str(status)] = {"description": _PROBLEMS[status], **_content(errors)}
         for status, (meaning, record) in (others or {}).items():
-            said["responses"][str(status)] = _content(meaning, "application/json", record)
-        if body:
-            said["requestBody"] = {"required": True, **_content("", "application/json", body)}
-            del said["requestBody"]["description"]
+            said["responses"][str(status)] = {"description": meaning, **_content({JSON: record})}
+        if bodies:
+            schemas = [_schema(body) for body in bodies]
+            schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+            said["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
         if lines:
             said["requestBody"]["content"]["application/x-ndjson"] = {"schema": _schema(lines)}
         return said
@@ -84,11 +89,15 @@ class Described:
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             for path, operations in document["paths"].items():
                 for operation in operations.values():
-                    operation["responses"].get("422", {}).get("content", {}).pop("application/json", None)
+                    answers = operation["responses"]
+                    if _is_fastapis(errors := answers.get("422", {}).get("content", {})):
+                        del errors[JSON]
                     if not is_open(path):
                         operation["security"] = [{}, {"key": []}]  # a service without keys asks for none
+                        own = next((answers[s]["content"] for s in ("422", "503") if s in answers), None)
+                        content = own or _content(NATIVE_ERRORS)["content"]
                         for status in (401, 403):
-                            operation["responses"][str(status)] = _problem(status)
+                            answers[str(status)] = {"description": _PROBLEMS[status], "content": content}
             return document
 
         app.openapi = openapi  # type: ignore[method-assign] # as FastAPI documents it
@@ -100,6 +109,9 @@ def _limit(schemas: dict[str, Any], settings: Settings) -> None:
         fields = schemas[name]["properties"]
         fields["variant"]["enum"] = ["auto", *SELECTORS]
         fields["k"]["maximum"] = settings.max_k
+    for name, field in (("TeiRequest", "texts"), ("CohereRequest", "documents"), ("V1Request", "documents")):
+        schemas[name]["properties"][field]["maxItems"] = settings.max_candidates
+    schemas["TeiRequest"]["not"] = {"required": ["candidates"]}  # else it is the other dialect of the route
     schemas["RerankRequest"]["anyOf"] = [{"required": ["query"]}, {"required": ["entity"]}]
     schemas["RerankRequest"]["properties"]["candidates"]["maxItems"] = settings.max_candidates
     for kind in schemas["SearchRequest"]["properties"]["pool_size"]["anyOf"]:
@@ -107,17 +119,19 @@ def _limit(schemas: dict[str, Any], settings: Settings) -> None:
             kind["maximum"] = settings.max_candidates
 
 
-def _schema(record: type[msgspec.Struct]) -> dict[str, Any]:
+def _schema(record: Any) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([record], ref_template=_REF, schema_hook=schema_of_custom)
     return schema
 
 
-def _problem(status: int) -> dict[str, Any]:
-    return _content(_PROBLEMS[status], "application/problem+json", Problem)
+def _content(records: Mapping[str, Any]) -> dict[str, Any]:
+    return {"content": {media_type: {"schema": _schema(record)} for media_type, record in records.items()}}
 
 
-def _content(description: str, media_type: str, record: type[msgspec.Struct]) -> dict[str, Any]:
-    return {"description": description, "content": {media_type: {"schema": _schema(record)}}}
+def _is_fastapis(content: Mapping[str, Any]) -> bool:
+    """Whether FastAPI has put an error of its own into an answer."""
+    reference: str = content.get(JSON, {}).get("schema", {}).get("$ref", "")
+    return reference.endswith(_FASTAPI_ERRORS)
 
 
 described = Described()

@@ -29,7 +29,7 @@ from app.pool import (
     without_duplicates,
 )
 from app.resources import Resources
-from app.schemas import Ask, RerankRequest, RerankResponse, SearchRequest, TargetInput
+from app.schemas import AUTO, Ask, RerankRequest, RerankResponse, SearchRequest, TargetInput
 from app.store.base import StoredDocument
 from app.targets import Population, population_of, target_for
 from warp_core import (
@@ -44,7 +44,6 @@ from warp_core import (
 )
 from warp_core.policy import Expansion
 
-AUTO = "auto"
 MIN_GAIN = 0.5
 """With adaptive_k, a document has to lower W1 by this much (WARP, appendix C.3)."""
 LARGE_POOL = 256
@@ -53,8 +52,12 @@ POOL_SIZE = 200
 """Documents that /search retrieves when the request does not say (the papers' N)."""
 
 
-async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse:
+async def rerank(request: RerankRequest, resources: Resources, typical_k: int | None = None) -> RerankResponse:
     """Choose k of the candidates that the request brought, and of what expansion finds beside them.
+
+    Parameters
+    ----------
+    typical_k : the length that the policy goes by, where k documents are only put in order, and fewer will be read.
 
     Raises
     ------
@@ -75,7 +78,7 @@ async def rerank(request: RerankRequest, resources: Resources) -> RerankResponse
         n = brought.n_candidates
         pool, dropped = without_duplicates(given if n == len(given) else given.take(range(n)))
         tail = None if request.tail is None else tail_beyond(pool, given.take(range(n, len(given))))
-    run = _Run(request, resources, watch, asked)
+    run = _Run(request, resources, watch, asked, typical_k)
     if by_labeller:
         run.notes.append(f"{len(by_labeller)} candidates were labelled by {asked.lookup.settings.labeller}")
     if dropped:
@@ -144,8 +147,11 @@ def _checked(request: Ask, resources: Resources) -> Population:
 class _Run:
     """One request past its lookup: the steps from pool to answer, and what they share."""
 
-    def __init__(self, request: Ask, resources: Resources, watch: Stopwatch, asked: Asked) -> None:
+    def __init__(
+        self, request: Ask, resources: Resources, watch: Stopwatch, asked: Asked, typical_k: int | None = None
+    ) -> None:
         self.request = request
+        self.typical_k = min(request.k, typical_k or request.k)
         self.resources = resources
         self.watch = watch
         self.lookup = asked.lookup
@@ -176,12 +182,12 @@ class _Run:
             target = target_for(request.target or TargetInput(), self.lookup, self.population)
         self.notes += notes_on_cold_start(self.asked, request.target, target)
         given = pool.in_core(self.scale)
-        em_attainable = attainable_em(pool.matched, request.k)
+        em_attainable = attainable_em(pool.matched, self.typical_k)
         deficit = self._deficit(given, target)
         expansion_name, reason = self._expansion(em_attainable, bool(deficit))
         with watch.stage("expansion"):
             widened = await self._expanded(pool, tail, given, target, expansion_name, deficit)
-        variant, why = self._variant(attainable_em(widened.matched, request.k))
+        variant, why = self._variant(attainable_em(widened.matched, self.typical_k))
         columns = await self._columns(widened, variant)
         core = given if widened is pool and columns is None else widened.in_core(self.scale, columns)
         chosen = await self._chosen(core, target, variant, at_once=columns is None or len(core) < LARGE_POOL)
@@ -277,7 +283,7 @@ class _Run:
         deficit: Sequence[int],
     ) -> Pool:
         """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
-        dense = attainable_em(pool.matched, self.request.k) >= self.policy.dense_em
+        dense = attainable_em(pool.matched, self.typical_k) >= self.policy.dense_em
         if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
             return pool
         source = await self._source(pool, tail, self.entity, name)

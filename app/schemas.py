@@ -19,6 +19,11 @@ ExpansionChoice = Literal["auto", "none", "entity_gated", "adaptive"]
 Embedding = np.ndarray
 """A list of numbers in JSON; `app.decoding.custom` makes float64 of it, shape (d,)."""
 
+AUTO = "auto"
+"""The variant, or expansion, that the policy chooses."""
+DEFAULT_COLLECTION = "default"
+DEFAULT_K = 20
+
 MAX_OPINIONS = 64
 MAX_ATTRIBUTES = 16
 """Of a stored document. Its opinions are counted once for each attribute, all in one write."""
@@ -81,9 +86,9 @@ class Ask(Strict, kw_only=True):
 
     query: str | None = None
     entity: str | None = None
-    collection: str = "default"
-    k: Count = 20
-    variant: str = "auto"
+    collection: str = DEFAULT_COLLECTION
+    k: Count = DEFAULT_K
+    variant: str = AUTO
     expansion: ExpansionChoice = "auto"
     target: TargetInput | None = None
     scope: Literal["pool", "entity"] | None = None

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.errors import ForbiddenError, ServiceError, UnauthorizedError, problem_response
+from app.errors import ForbiddenError, ServiceError, UnauthorizedError, problem_of
 from app.keys import Key, Right, digest_of
 from app.settings import Settings
 from warp_core import InvalidInputError
@@ -41,7 +41,7 @@ class Gate:
             try:
                 self._check(scope)
             except ServiceError as error:
-                await problem_response(error.status, error.kind, error.detail, (), error.headers)(scope, receive, send)
+                await problem_of(scope, error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 ENTITY = "Breakfast"
 COLLECTION = "hotels"
+QUESTION = "What do guests think about the breakfast?"
 POSITIONS = (-30, -20, -10, 0, 10, 20, 30)
 POPULATION = (30, 5, 5, 10, 10, 10, 30)
 """Opinions in a hundred, by position."""
@@ -61,13 +62,19 @@ def ids_and_scores(n: int, variant: str = "auto", *, of: int = DOCUMENTS, seed: 
     return _body(candidates, variant, asked)
 
 
+def known_texts(n: int, *, of: int = DOCUMENTS, seed: int = 4) -> list[dict[str, str]]:
+    """N documents that the store, which holds `of`, knows by their id, as the clients of other re-rankers send them."""
+    rng = random.Random(seed)
+    return [{"id": document_id(i), "text": text(rng)} for i in rng.sample(range(of), n)]
+
+
 def text(rng: random.Random) -> str:
     """A sentence of 16 words, cut off after 82 characters."""
     return " ".join(rng.choices(_WORDS, k=16))[:82]
 
 
 def _body(candidates: Sequence[Any], variant: str, asked: Mapping[str, Any]) -> bytes:
-    question = {"query": "What do guests think about the breakfast?", "entity": ENTITY, "collection": COLLECTION}
+    question = {"query": QUESTION, "entity": ENTITY, "collection": COLLECTION}
     return json.dumps({**question, "k": 20, "variant": variant, **asked, "candidates": candidates}).encode()
 
 

@@ -17,9 +17,9 @@ from loadtest.traffic.plans import PLANS
 from loadtest.traffic.run import Run
 from loadtest.traffic.shape import Shape
 from loadtest.traffic.slow_client import SlowClient
-from loadtest.traffic.users import Ingester, Reranker, Searcher
+from loadtest.traffic.users import DropIn, Ingester, Reranker, Searcher
 
-__all__ = ["Ingester", "Reranker", "Searcher", "Shape", "SlowClient"]
+__all__ = ["DropIn", "Ingester", "Reranker", "Searcher", "Shape", "SlowClient"]
 
 
 @events.init_command_line_parser.add_listener

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from app.reranking import AUTO
-from app.schemas import ExpansionChoice
+from app.schemas import AUTO, ExpansionChoice
 from warp_core import SELECTORS, InvalidInputError
 
 BASELINE = "top_k"

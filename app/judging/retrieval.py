@@ -9,7 +9,7 @@ from app.errors import InvalidRequestError
 from app.judging.runs import Population, Run, Text
 from app.presentation import DIGITS
 from app.resources import Resources
-from app.schemas import RerankResponse, SearchRequest, Strict
+from app.schemas import AUTO, RerankResponse, SearchRequest, Strict
 from warp_core import InvalidInputError, OpinionScale
 
 
@@ -92,7 +92,7 @@ async def _answer(question: Question, variant: str, collection: str, k: int, res
             collection=collection,
             k=k,
             variant=variant,
-            expansion="auto" if variant == reranking.AUTO else "none",
+            expansion="auto" if variant == AUTO else "none",
         ),
         resources,
     )

@@ -1,6 +1,6 @@
 """What the routes share: reading a body, reaching the resources, answering."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -46,8 +46,8 @@ def resources_of(request: Request) -> Resources:
     return resources
 
 
-def reply(record: msgspec.Struct) -> Response:
-    """A record as the JSON answer."""
+def reply(record: msgspec.Struct | Sequence[msgspec.Struct]) -> Response:
+    """A record, or several, as the JSON answer."""
     return Response(_encode(record), media_type="application/json")
 
 

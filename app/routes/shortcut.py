@@ -37,5 +37,5 @@ class Shortcut:
         try:
             response = await route.endpoint(Request(scope, receive, send))
         except (ServiceError, InvalidInputError) as error:
-            response = problem_of(error)
+            response = problem_of(scope, error)
         await response(scope, receive, send)

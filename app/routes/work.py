@@ -16,6 +16,8 @@ from app.routes.exchange import read_body
 
 T = TypeVar("T")
 
+PROBLEMS = (400, 401, 413, 415, 422, 429, 503, 504)
+"""Statuses of the errors of a route that does such work."""
 PATIENCE_S = 0.02
 """Only a request that takes longer is watched over; the others are answered before a client can think of leaving."""
 LARGE_BODY = 256 * 1024

@@ -99,6 +99,46 @@ class Reranker(Caller):
         self.ask(f"/rerank {form}", "POST", "/rerank", body, self.wrong_ranking)
 
 
+@cache
+def drop_in_bodies(path: str, collection: str) -> Sequence[bytes]:
+    """Bodies as the clients of another re-ranker send them to a path."""
+    documents = [bodies.known_texts(CANDIDATES, of=KNOWN, seed=i) for i in range(BODIES)]
+    if path == "/rerank":
+        asked = {"query": bodies.QUESTION, "collection": collection}
+        return [json.dumps({**asked, "texts": [one["text"] for one in some]}).encode() for some in documents]
+    asked = {"query": bodies.QUESTION, "model": f"{collection}:{bodies.ENTITY}"}
+    limits: Sequence[dict[str, int]] = ({"top_n": 20}, {})
+    return [json.dumps({**asked, **limits[i % 2], "documents": some}).encode() for i, some in enumerate(documents)]
+
+
+class DropIn(Caller):
+    """Was written for another re-ranker: wants an order of all its texts, or of the first of them."""
+
+    weight = 3
+
+    @task
+    def v1(self) -> None:
+        self._order("/v1/rerank", b'"relevance_score":')
+
+    @task
+    def v2(self) -> None:
+        self._order("/v2/rerank", b'"relevance_score":')
+
+    @task
+    def texts(self) -> None:
+        self._order("/rerank", b'"score":')
+
+    def _order(self, path: str, score: bytes) -> None:
+        body = random.choice(drop_in_bodies(path, self.ledger.collection))
+        wanted = 20 if b'"top_n": 20' in body else CANDIDATES
+
+        def wrong(answer: bytes) -> str | None:
+            got = answer.count(score)
+            return None if got == wanted else f"{got} of {wanted} documents"
+
+        self.ask(f"{path} drop-in", "POST", path, body, wrong)
+
+
 class Searcher(Caller):
     """Has its documents here."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from loadtest.traffic.__main__ import LOCUSTFILE
 
 ROOT = LOCUSTFILE.parents[1]
+NAMES = ("/rerank inline", "/rerank ids", "/search", "/ingest known", "/v1/rerank drop-in", "/rerank drop-in")
 PATIENT = {"WARP_LOOKUP_TIMEOUT_MS": "20000", "WARP_MAX_QUEUE_MS": "20000"}
 """On a machine without a free core nothing is degraded or refused for that alone."""
 
@@ -32,7 +33,7 @@ def test_a_short_ramp_is_kept_and_all_that_was_acknowledged_is_there(tmp_path: P
     assert ", 0 of 5xx, 0 refused" in line(run)
     assert " 0 differences in the end" in line(run)
     assert "all counts equal a recount" in run.stdout
-    assert all(name in report.read_text() for name in ("/rerank inline", "/rerank ids", "/search", "/ingest known"))
+    assert all(name in report.read_text() for name in NAMES)
 
 
 def test_a_limit_that_cannot_be_kept_is_missed_and_named() -> None:

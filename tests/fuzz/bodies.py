@@ -65,6 +65,14 @@ _ASK = {
     "seed": 7,
     "explain": True,
 }
+_FOREIGN = {
+    "model": "default:tea@w1_minimizer",
+    "query": "what about the tea",
+    "collection": "default",
+    "entity": "tea",
+    "variant": "auto",
+}
+_FOREIGN_DOCUMENTS = ["some text", {"id": "d1", "text": "review 1", "n": 3}, {"id": 7, "text": "another"}]
 _DOCUMENT = {
     "id": "new",
     "text": "some text",
@@ -80,6 +88,14 @@ _DOCUMENT = {
 }
 OPERATIONS = (
     Operation("POST", "/rerank", "/rerank", {**_ASK, "candidates": _CANDIDATES, "score_kind": "similarity"}),
+    Operation("POST", "/rerank", "/rerank/", {**_FOREIGN, "texts": ["a", "b", "a"], "return_text": True}),
+    Operation(
+        "POST",
+        "/v1/rerank",
+        "/v1/rerank",
+        {**_FOREIGN, "documents": _FOREIGN_DOCUMENTS, "rank_fields": ["text", "n"], "return_documents": True},
+    ),
+    Operation("POST", "/v2/rerank", "/v2/rerank", {**_FOREIGN, "documents": _FOREIGN_DOCUMENTS, "top_n": 2}),
     Operation("POST", "/search", "/search", {**_ASK, "pool_size": 10}),
     Operation("POST", "/ingest", "/ingest", {"collection": "fuzzed", "documents": [_DOCUMENT, {"id": "other"}]}),
     Operation(

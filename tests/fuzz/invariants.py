@@ -3,13 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from app.errors import Problem
+from app.errors import PROBLEM_TYPE, Problem
 from app.schemas import IngestResponse, RerankResponse
 from tests.fuzz.bodies import Operation, damaged_bodies, damaged_bytes
 from tests.fuzz.service import Answer, Service
@@ -67,7 +68,15 @@ def complaint(service: Service, operation: tuple[str, str], answer: Answer) -> s
         return f"{answer.media_type!r} is not documented for status {answer.status}"
     if not answer.headers.get("x-request-id"):
         return "there is no request id"
-    return _wrong_problem(answer) if answer.status >= 400 else None
+    if answer.status < 400:
+        return None
+    return _wrong_problem(answer) if answer.media_type == PROBLEM_TYPE else _wrong_complaint(answer)
+
+
+def _wrong_complaint(answer: Answer) -> str | None:
+    """Of the error of another dialect, whose client reads nothing but a text."""
+    told = msgspec.json.decode(answer.body, type=dict[str, str])
+    return None if told.get("message") or told.get("error") else "it says nothing"
 
 
 def _wrong_problem(answer: Answer) -> str | None:
@@ -85,6 +94,8 @@ def _wrong_content(operation: Operation, body: bytes, answer: Answer) -> str | N
     if answer.status != 200:
         return None
     sent = json.loads(body.decode(errors="replace"))
+    if "texts" in operation.good or ("documents" in operation.good and operation.template != "/ingest"):
+        return _wrong_order(sent, json.loads(answer.body))
     if operation.template in ("/rerank", "/search"):
         return _wrong_selection(sent, msgspec.json.decode(answer.body, type=RerankResponse))
     if operation.template == "/ingest":
@@ -92,6 +103,22 @@ def _wrong_content(operation: Operation, body: bytes, answer: Answer) -> str | N
         done = report.created + report.updated + report.unchanged + report.stale + len(report.failed)
         return None if done == len(sent["documents"]) else "a document is neither stored nor failed"
     return None
+
+
+def _wrong_order(request: Any, answer: Any) -> str | None:
+    """All that was sent, or as many as were asked for, once each, with scores that fall."""
+    if "candidates" in request:
+        return None  # damage has made a request of the own dialect of it
+    results = answer if isinstance(answer, list) else answer["results"]
+    limit = request.get("top_n") or request.get("top_k")
+    size = len(request["texts"] if "texts" in request else request["documents"])
+    wanted = size if isinstance(answer, list) or limit is None else min(limit, size)
+    indices = {result["index"] for result in results}
+    if len(results) != wanted or len(indices) != wanted or not indices <= set(range(size)):
+        return "it is no order of what was sent"
+    scores = [result.get("score", result.get("relevance_score")) for result in results]
+    falls = all(before > after for before, after in pairwise([*scores, 0.0]))
+    return None if falls and max(scores, default=0.0) <= 1 else "scores do not fall from 1 to 0"
 
 
 def _wrong_selection(request: Any, selection: RerankResponse) -> str | None:
