@@ -16,6 +16,8 @@ from loadtest.traffic.documents import ENTITIES, KNOWN, known
 from loadtest.traffic.ledger import Ledger
 
 CANDIDATES = 200
+DROP_IN = 50
+"""What a client of another re-ranker sends; each text is encoded anew."""
 VARIANTS = ("auto", "w1_minimizer", "w1_mmr", "w1_exact", "wassrank_ot", "js_minimizer", "top_k", "bm25")
 BODIES = 16
 """Different ones of each form; they are made before they are needed, since the load has one core only."""
@@ -102,7 +104,7 @@ class Reranker(Caller):
 @cache
 def drop_in_bodies(path: str, collection: str) -> Sequence[bytes]:
     """Bodies as the clients of another re-ranker send them to a path."""
-    documents = [bodies.known_texts(CANDIDATES, of=KNOWN, seed=i) for i in range(BODIES)]
+    documents = [bodies.known_texts(DROP_IN, of=KNOWN, seed=i) for i in range(BODIES)]
     if path == "/rerank":
         asked = {"query": bodies.QUESTION, "collection": collection}
         return [json.dumps({**asked, "texts": [one["text"] for one in some]}).encode() for some in documents]
@@ -114,7 +116,7 @@ def drop_in_bodies(path: str, collection: str) -> Sequence[bytes]:
 class DropIn(Caller):
     """Was written for another re-ranker: wants an order of all its texts, or of the first of them."""
 
-    weight = 3
+    weight = 2
 
     @task
     def v1(self) -> None:
@@ -130,7 +132,7 @@ class DropIn(Caller):
 
     def _order(self, path: str, score: bytes) -> None:
         body = random.choice(drop_in_bodies(path, self.ledger.collection))
-        wanted = 20 if b'"top_n": 20' in body else CANDIDATES
+        wanted = 20 if b'"top_n": 20' in body else DROP_IN
 
         def wrong(answer: bytes) -> str | None:
             got = answer.count(score)
