@@ -92,21 +92,19 @@ def _results(request: Ask, outcome: Outcome, stored: Mapping[str, StoredDocument
     results = []
     for rank, (i, w1) in enumerate(zip(chosen.indices.tolist(), chosen.w1_after, strict=True)):
         name, index = pool.ids[i], pool.indices[i]
-        text, metadata, attributes = _content(pool.brought[i], stored.get(name or ""))
-        result = Result(
-            id=name,
-            index=index,
-            rank=rank,
-            score=pool.scores[i],
-            si=shown[pool.bins[i]],
-            entity_match=pool.matched[i],
-            origin="expansion" if index is None else "pool",
-            w1_after=finite(w1),
-            text=text,
-            metadata=metadata,
-            attributes=attributes,
+        results.append(
+            Result(
+                name,
+                index,
+                rank,
+                pool.scores[i],
+                shown[pool.bins[i]],
+                pool.matched[i],
+                "expansion" if index is None else "pool",
+                finite(w1),
+                *_content(pool.brought[i], stored.get(name or "")),
+            )
         )
-        results.append(result)
     if request.explain:
         _tell_gains(results, chosen.w1_after, scale.range)
     return results

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from app.draining import Draining
 from app.errors import install_error_handlers
@@ -24,7 +25,7 @@ from app.server import GUARD, Guard
 from app.settings import Settings
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None) -> Shortcut:
     """The ASGI application; settings come from the environment when none are given."""
     settings = settings or Settings()
     metrics = Metrics(policy_of(settings), settings.metrics_dir)
@@ -47,7 +48,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 }
                 yield {GUARD: Guard(settings.receive_timeout_ms / 1000, resources.admission, refusals)}
 
-    app = FastAPIOffline(  # its /docs loads nothing from outside
+    def around(inner: ASGIApp) -> ASGIApp:
+        """Our layers, from the innermost out."""
+        layers: ASGIApp = Gate(inner, keys_of(settings.api_keys), settings.cors_origins)
+        if settings.cors_origins:  # outside the keys: a browser asks without one first
+            layers = CORSMiddleware(
+                layers,
+                allow_origins=settings.cors_origins,
+                allow_methods=("GET", "POST", "PUT", "DELETE"),
+                allow_headers=("*",),
+                expose_headers=("x-request-id", "retry-after"),
+            )
+        return AroundRequests(layers, metrics, draining, settings.access_log)
+
+    api = FastAPIOffline(  # its /docs loads nothing from outside
         title="WARP",
         summary="Re-ranks retrieved documents so that they hold the population's opinions in their true proportions.",
         version="0.1.0",
@@ -56,18 +70,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     for module in (rerank, drop_in, ingest, catalog, entities, health, explorer):
-        app.include_router(module.router)
-    app.add_middleware(Shortcut, routes=rerankers)
-    app.add_middleware(Gate, keys=keys_of(settings.api_keys), origins=settings.cors_origins)
-    if settings.cors_origins:  # outside the keys: a browser asks without one first
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=settings.cors_origins,
-            allow_methods=("GET", "POST", "PUT", "DELETE"),
-            allow_headers=("*",),
-            expose_headers=("x-request-id", "retry-after"),
-        )
-    app.add_middleware(AroundRequests, metrics=metrics, draining=draining, log_requests=settings.access_log)
-    install_error_handlers(app)
-    described.install(app, settings)
-    return app
+        api.include_router(module.router)
+    install_error_handlers(api)
+    described.install(api, settings)
+    return Shortcut(api, around, rerankers)

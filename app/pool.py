@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,13 +112,21 @@ class Pool:
 
 
 class Brought(list[CandidateInput]):
-    """What a request brought: the candidates, then those of the tail."""
+    """What a request brought, N in all: the candidates, then those of the tail.
+
+    Parameters
+    ----------
+    ids, scores : of each, None where it has none; length N.
+    named : the ids that there are.
+    """
 
     def __init__(self, candidates: Sequence[CandidateInput | str], tail: Sequence[CandidateInput | str]) -> None:
         given = (*candidates, *tail) if tail else candidates
         super().__init__([c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in given])
         self.n_candidates = len(candidates)
-        self.ids = [c.id for c in self if c.id is not None]
+        self.ids = [c.id for c in self]
+        self.named = [name for name in self.ids if name is not None] if None in self.ids else cast(list[str], self.ids)
+        self.scores = [c.score for c in self]
 
     def pointer(self, i: int) -> str:
         """Where the i-th of all stands in the request."""
@@ -141,11 +149,11 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> Brought:
         allowed = max_candidates - len(request.candidates)
         raise InvalidRequestError.at("/tail", f"at most {allowed} are allowed beside the candidates, got {len(tail)}")
     brought = Brought(request.candidates, tail)
-    scores = [c.score for c in brought]
+    scores = brought.scores
     if None in scores and scores.count(None) < len(scores):
         pointer = brought.pointer(scores.index(None))
         raise InvalidRequestError.at(f"{pointer}/score", "either all candidates have a score or none")
-    if not "".join(brought.ids).isascii():
+    if not "".join(brought.named).isascii():
         _check_ids(brought)
     _check_embeddings(brought)
     return brought
@@ -219,9 +227,8 @@ def pool_of_request(
         else:
             found = label.entities.get(entity) if entity is not None else None
             bins[i], matched[i] = (label.document, False) if found is None else (found, True)
-    ids = [c.id for c in brought]
-    indices: list[int | None] = list(range(len(ids)))
-    return Pool(ids, indices, [*scores.shown], scores.relevance, bins, matched, brought, scores.query_vector)
+    indices: list[int | None] = list(range(len(brought)))
+    return Pool(brought.ids, indices, [*scores.shown], scores.relevance, bins, matched, brought, scores.query_vector)
 
 
 class _OpinionBins(dict[tuple[Any, ...], int | None]):
@@ -262,8 +269,8 @@ async def scores_of(request: RerankRequest, brought: Brought, encoder: Encoder |
     ------
     InvalidRequestError : an embedding has another length than the encoder's.
     """
-    given = [c.score for c in brought if c.score is not None]
-    if given:
+    if brought and None not in brought.scores:  # all have one, or none has
+        given = cast(list[float], brought.scores)
         return Scores(given, [-score for score in given] if request.score_kind == "distance" else given)
     if encoder and brought and request.query and all(c.embedding is not None or c.text is not None for c in brought):
         (query,) = await encoder.encode_queries([request.query])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from app.schemas import TargetOutput
 from warp_core import OpinionScale, TargetDistribution
@@ -25,8 +26,9 @@ def by_position(values: Sequence[float], scale: OpinionScale) -> dict[str, float
     return {str(position(b, scale)): round(v, DIGITS) for b, v in enumerate(values) if v > 0}
 
 
+@lru_cache(maxsize=1024)
 def target_output(target: TargetDistribution, scale: OpinionScale) -> TargetOutput:
-    """A target with the rule behind it."""
+    """A target with the rule behind it; the same record each time, so do not change it."""
     return TargetOutput(
         by_position([w / target.total for w in target.weights], scale),
         target.rule,

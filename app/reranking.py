@@ -69,7 +69,7 @@ async def rerank(request: RerankRequest, resources: Resources, typical_k: int | 
     brought = checked_candidates(request, resources.settings.max_candidates)
     unsaid = silent(brought)
     wanted = [name for i in unsaid if (name := brought[i].id) is not None]
-    asked = await asked_of(request, resources, watch, population, wanted, brought.ids)
+    asked = await asked_of(request, resources, watch, population, wanted, brought.named)
     with watch.stage("encode"):
         scores = await scores_of(request, brought, resources.encoder)
     with watch.stage("labels"):

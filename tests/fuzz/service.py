@@ -41,7 +41,7 @@ class Service:
     def __init__(self, app: Any, runner: asyncio.Runner) -> None:
         self.app = app
         self._runner = runner
-        self.document: dict[str, Any] = app.openapi()
+        self.document: dict[str, Any] = app.api.openapi()
 
     def send(
         self,
@@ -99,7 +99,7 @@ def open_service(directory: Path, **settings: Any) -> Iterator[Service]:
     """A service with small limits, the static encoder, and a few documents in the collection `default`."""
     app = create_app(Settings(data_dir=directory, encoder="wordllama", **{**LIMITS, **settings}))
     with asyncio.Runner() as runner:
-        lifespan = app.router.lifespan_context(app)
+        lifespan = app.api.router.lifespan_context(app.api)
         runner.run(lifespan.__aenter__())
         try:
             service = Service(app, runner)

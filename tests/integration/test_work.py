@@ -33,7 +33,7 @@ SHORT = json.dumps({"entity": "tea", "candidates": [{"id": "a", "score": 1.0}]})
 async def serving(directory: Path, **settings: int) -> AsyncIterator[Ask]:
     """The application on this event loop."""
     app = create_app(Settings(data_dir=directory, **settings))
-    async with app.router.lifespan_context(app):
+    async with app.api.router.lifespan_context(app.api):
 
         async def ask(path: str, body: bytes = b"", leaves: bool = False) -> tuple[int, dict[str, str], Any]:
             return await asked(app, path, body, leaves)
@@ -126,7 +126,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = create_app(Settings(data_dir=tmp_path))
-    async with app.router.lifespan_context(app):
+    async with app.api.router.lifespan_context(app.api):
         parts = [{"type": "http.disconnect"}, {"type": "http.request", "body": b"{", "more_body": True}]
         sent: list[Any] = []
 
