@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,8 @@ class Brought(list[CandidateInput]):
 
     Parameters
     ----------
-    ids, scores : of each, None where it has none; length N.
-    named : the ids that there are.
+    ids : of each, None where it has none; length N.
+    named, scores : the ids and the scores that there are. (`None in` a list compares twice for each that is not.)
     """
 
     def __init__(self, candidates: Sequence[CandidateInput | str], tail: Sequence[CandidateInput | str]) -> None:
@@ -125,8 +125,8 @@ class Brought(list[CandidateInput]):
         super().__init__([c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in given])
         self.n_candidates = len(candidates)
         self.ids = [c.id for c in self]
-        self.named = [name for name in self.ids if name is not None] if None in self.ids else cast(list[str], self.ids)
-        self.scores = [c.score for c in self]
+        self.named = [name for name in self.ids if name is not None]
+        self.scores = [c.score for c in self if c.score is not None]
 
     def pointer(self, i: int) -> str:
         """Where the i-th of all stands in the request."""
@@ -149,9 +149,8 @@ def checked_candidates(request: RerankRequest, max_candidates: int) -> Brought:
         allowed = max_candidates - len(request.candidates)
         raise InvalidRequestError.at("/tail", f"at most {allowed} are allowed beside the candidates, got {len(tail)}")
     brought = Brought(request.candidates, tail)
-    scores = brought.scores
-    if None in scores and scores.count(None) < len(scores):
-        pointer = brought.pointer(scores.index(None))
+    if 0 < len(brought.scores) < len(brought):
+        pointer = brought.pointer([c.score for c in brought].index(None))
         raise InvalidRequestError.at(f"{pointer}/score", "either all candidates have a score or none")
     if not "".join(brought.named).isascii():
         _check_ids(brought)
@@ -269,8 +268,7 @@ async def scores_of(request: RerankRequest, brought: Brought, encoder: Encoder |
     ------
     InvalidRequestError : an embedding has another length than the encoder's.
     """
-    if brought and None not in brought.scores:  # all have one, or none has
-        given = cast(list[float], brought.scores)
+    if given := brought.scores:
         return Scores(given, [-score for score in given] if request.score_kind == "distance" else given)
     if encoder and brought and request.query and all(c.embedding is not None or c.text is not None for c in brought):
         (query,) = await encoder.encode_queries([request.query])

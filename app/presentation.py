@@ -8,6 +8,9 @@ from app.schemas import TargetOutput
 from warp_core import OpinionScale, TargetDistribution
 
 DIGITS = 6
+_PARTS = 10.0**DIGITS
+_PLAIN = 2.0**52 / _PARTS
+"""Numbers below this have digits to lose."""
 
 
 def position(b: int, scale: OpinionScale) -> float:
@@ -18,6 +21,8 @@ def position(b: int, scale: OpinionScale) -> float:
 
 def finite(value: float) -> float | None:
     """A number as shown: rounded, and None in place of nan."""
+    if -_PLAIN < value < _PLAIN:
+        return round(value * _PARTS) / _PARTS  # as below but for exact halves, in half the time
     return None if math.isnan(value) else round(value, DIGITS)
 
 
