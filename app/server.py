@@ -24,6 +24,10 @@ LEFT_UNREAD = 2**20
 """Bytes of a body that may still come once its request is answered; so many, a client has sent before it hears that it
 need not go on. uvicorn would read on for ever, at the speed of the line.
 """
+LINGER_S = 1.0
+"""How long a client that sends on may take to read its answer. Whoever closes while something comes resets the
+connection, and an answer that the client has not read is lost.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._awaited and self.cycle is not None and self.cycle.response_complete:
             self._unread += len(data)
             if self._unread > LEFT_UNREAD:
-                self.transport.abort()
+                self._linger()
                 return
         else:
             self._unread = 0
@@ -94,6 +98,12 @@ class GuardedProtocol(HttpToolsProtocol):
         self._awaited = False
         self._stop()
         super().connection_lost(exc)
+
+    def _linger(self) -> None:
+        """Read no further, and close the connection in a while."""
+        self.transport.pause_reading()
+        self._stop()
+        self._timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
     def _start(self) -> None:
         self._begin = self.loop.time()

@@ -203,3 +203,21 @@ def test_a_body_that_is_too_large_is_refused_before_it_has_come(tmp_path: Path) 
             answer += link.recv(4096)
         assert answer.startswith(b"HTTP/1.1 413")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"] == "urn:warp:problem:body-too-large"
+
+
+def test_a_client_that_sends_on_can_read_its_answer_and_is_then_left(tmp_path: Path) -> None:
+    head = b"POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Length: 200000000\r\n\r\n"
+    with running_service(tmp_path) as service, connections(service, [head]) as (link,):
+        link.settimeout(0.3)
+        sent = 0
+        with contextlib.suppress(TimeoutError):  # nobody reads it any more
+            while sent < 100_000_000:
+                sent += link.send(b" " * 1_000_000)
+        assert sent < 100_000_000
+        assert link.recv(12) == b"HTTP/1.1 413"
+        link.settimeout(30)
+        with contextlib.suppress(ConnectionResetError):
+            while link.recv(4096):
+                pass
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            link.sendall(b" " * 10_000_000)
