@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 from collections.abc import AsyncIterator
+from functools import cache
 
 from loadtest import bodies
 from loadtest.open_loop import Answers, load_on, message
@@ -12,6 +13,7 @@ from loadtest.servers import Server, service
 
 SIZE = 200_000_000
 PART = b" " * 1_000_000
+_HEADERS = {"gzip": "content-encoding: gzip\r\n"}
 NEIGHBOURS_PER_S = 100
 
 
@@ -36,6 +38,7 @@ async def run(seconds: float) -> Result:
 async def _beside(server: Server, seconds: float, statuses: dict[str, int] | None) -> Answers:
     """Normal requests, while bombs are thrown over and over when there is a place to note what came back."""
     done = asyncio.Event()
+    _bodies()
     async with load_on(server.port) as load:
         throwing = asyncio.create_task(_throw(server.port, done, statuses)) if statuses is not None else None
         answers = await load.run([message("/rerank", bodies.inline(200))], NEIGHBOURS_PER_S, seconds)
@@ -51,22 +54,26 @@ async def _throw(port: int, done: asyncio.Event, statuses: dict[str, int]) -> No
             statuses[name] = await _status(port, headers, parts)
 
 
-def _bombs() -> dict[str, tuple[str, AsyncIterator[bytes]]]:
-    whole = {
+@cache
+def _bodies() -> dict[str, bytes]:
+    """Made once: it takes longer than an answer, and the neighbours are asked for from the same thread."""
+    return {
+        "gzip": gzip.compress(bodies.inline(200)),
         "deep": b'{"entity":"x","candidates":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         "digits": b'{"entity":"x","candidates":[{"score":' + b"9" * 5_000 + b"}]}",
         "candidates": bodies.inline(10_000),
     }
-    packed = gzip.compress(bodies.inline(200))
+
+
+def _bombs() -> dict[str, tuple[str, AsyncIterator[bytes]]]:
     chunk = b"%x\r\n%s\r\n" % (len(PART), PART)
     return {
         "fixed": (f"content-length: {SIZE}\r\n", _repeated(PART, SIZE // len(PART))),
-        "chunked": (
-            "transfer-encoding: chunked\r\n",
-            _repeated(chunk, SIZE // len(PART)),
-        ),
-        "gzip": (f"content-encoding: gzip\r\ncontent-length: {len(packed)}\r\n", _repeated(packed, 1)),
-        **{name: (f"content-length: {len(body)}\r\n", _repeated(body, 1)) for name, body in whole.items()},
+        "chunked": ("transfer-encoding: chunked\r\n", _repeated(chunk, SIZE // len(PART))),
+        **{
+            name: (_HEADERS.get(name, "") + f"content-length: {len(body)}\r\n", _repeated(body, 1))
+            for name, body in _bodies().items()
+        },
     }
 
 
