@@ -49,8 +49,9 @@ class Admission:
         self._free = self._max_inflight = max_inflight
         self._announced = 0
         self._present = 0
+        self._beginning = 0
         self._pace_s = 0.0
-        self._last_end_s = self._full_from_s = 0.0
+        self._last_end_s = self._busy_from_s = 0.0
         self._max_queued = max_queued
         self._max_wait_s = max_wait_s
         self._max_bytes = max_bytes
@@ -84,10 +85,11 @@ class Admission:
         self._present += 1
 
     def _would_wait_too_long(self, announced: int) -> bool:
-        before = len(self._queue) + announced - self._free
+        waiting = len(self._queue) - self._free + announced
         if self._late_s() > LATE_S:
-            before = self._present + announced - self._max_inflight
-        return before >= self._max_queued or before * self._pace_s > self._max_wait_s
+            waiting = self._present - self._max_inflight + announced
+        before = max(waiting, len(self._queue) + self._beginning + announced)
+        return waiting >= self._max_queued or before * self._pace_s > self._max_wait_s
 
     def depart(self) -> None:
         """A request that had arrived is gone."""
@@ -121,18 +123,25 @@ class Admission:
         ------
         OverloadedError : too many wait already, or it took too long.
         """
+        if not self._busy:
+            self._busy_from_s = monotonic()
         if self._free:
             self._free -= 1
-            if not self._free:
-                self._full_from_s = monotonic()
-            try:
-                # All that arrived together is counted before any of it is worked on: work that never waits would else
-                # hide how many there are.
-                await asyncio.sleep(0)
-            except asyncio.CancelledError:
-                self.leave()
-                raise
-            return
+        else:
+            await self._turn()
+        try:
+            await self._round_of_ones_own()
+        except asyncio.CancelledError:
+            self.leave()
+            raise
+
+    @property
+    def _busy(self) -> bool:
+        """Whether somebody waits for others, or would."""
+        return not self._free or self._beginning > 0
+
+    async def _turn(self) -> None:
+        """Wait in the queue until somebody leaves."""
         if len(self._queue) >= self._max_queued:
             raise self._refusal("too many requests are waiting already")
         loop = asyncio.get_running_loop()
@@ -149,10 +158,23 @@ class Admission:
                 self.leave()  # it had just been given its turn
             raise
 
+    async def _round_of_ones_own(self) -> None:
+        """Wait for a round of the event loop in which no other request begins.
+
+        Work that never waits would else hold up everything, probes and refusals too, for as long as all that arrived
+        together takes. And all of that is counted before any of it is worked on.
+        """
+        self._beginning += 1
+        try:
+            for _ in range(self._beginning):
+                await asyncio.sleep(0)
+        finally:
+            self._beginning -= 1
+
     def leave(self) -> None:
         """Give the turn on, to the first who still waits and has not waited too long."""
         now = monotonic()
-        if not self._free and self._last_end_s >= self._full_from_s:  # busy all the time since the last one ended
+        if self._busy and self._last_end_s >= self._busy_from_s:  # all the time since the last one ended
             self._pace_s += PACE_WEIGHT * (now - self._last_end_s - self._pace_s)
         self._last_end_s = now
         self._refuse_the_late(now)
