@@ -83,6 +83,11 @@ class Settings(BaseSettings):
     max_inflight_bytes: int = Field(
         default=64 * 2**20, ge=1024, description="of all bodies that are held at once, in each process"
     )
+    keep_alive_ms: int = Field(
+        default=75_000,
+        ge=1,
+        description="an idle connection is closed after that, in ms; longer than a balancer keeps its own",
+    )
     request_timeout_ms: int = Field(
         default=10_000, ge=1, description="a re-ranking that takes longer is given up, 504, in ms"
     )

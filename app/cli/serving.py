@@ -79,6 +79,7 @@ def _serve(settings: Settings) -> int:
         factory=True,
         http=GuardedProtocol,
         loop="app.event_loop:ServiceLoop",
+        timeout_keep_alive=settings.keep_alive_ms / 1000,  # type: ignore[arg-type] # no need to be whole
         timeout_worker_healthcheck=WORKER_SILENT_S,
         timeout_graceful_shutdown=-(-settings.request_timeout_ms // 1000) + GRACE_S,
         host=settings.host,

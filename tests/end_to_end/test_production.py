@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
+from app.settings import Settings
 from tests.end_to_end.process import STOP_S, Service, running_service
 from tests.integration.test_work import LONG, SHORT
 from tests.processes import all_gone, workers_of
@@ -67,6 +68,20 @@ def test_a_long_upload_may_take_longer_than_a_short_one(tmp_path: Path) -> None:
         time.sleep(1.5)
         link.sendall(rest)
         assert link.recv(12) == b"HTTP/1.1 200"
+
+
+def test_an_idle_connection_is_kept_for_as_long_as_is_set(tmp_path: Path) -> None:
+    request = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+    with running_service(tmp_path, WARP_KEEP_ALIVE_MS="1500") as service, connections(service, [request]) as (link,):
+        answer = b""
+        while b"}" not in answer:
+            answer += link.recv(4096)
+        assert answer.startswith(b"HTTP/1.1 200")
+        link.settimeout(0.5)
+        assert not ended(link)
+        link.settimeout(30)
+        assert ended(link)
+    assert Settings().keep_alive_ms > 60_000  # for which balancers keep theirs
 
 
 def test_an_answer_may_take_longer_than_a_request_to_arrive(tmp_path: Path) -> None:
