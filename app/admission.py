@@ -18,6 +18,8 @@ PACE_WEIGHT = 0.05
 """Of the last turn in the mean time between the ends of two."""
 LEAST_S = 0.001
 """Timers are no finer than that."""
+ROUND_S = 0.01
+"""What begins in one round of the event loop should take no longer together, if it is more than one request."""
 LATE_S = 0.01
 """An event loop that is this late does not keep up."""
 
@@ -50,6 +52,7 @@ class Admission:
         self._announced = 0
         self._present = 0
         self._beginning = 0
+        self._line: deque[asyncio.Future[None]] = deque()
         self._pace_s = 0.0
         self._last_end_s = self._busy_from_s = 0.0
         self._max_queued = max_queued
@@ -130,7 +133,7 @@ class Admission:
         else:
             await self._turn()
         try:
-            await self._round_of_ones_own()
+            await self._begin()
         except asyncio.CancelledError:
             self.leave()
             raise
@@ -158,18 +161,35 @@ class Admission:
                 self.leave()  # it had just been given its turn
             raise
 
-    async def _round_of_ones_own(self) -> None:
-        """Wait for a round of the event loop in which no other request begins.
+    async def _begin(self) -> None:
+        """Wait for a round of the event loop in which not much else begins.
 
-        Work that never waits would else hold up everything, probes and refusals too, for as long as all that arrived
-        together takes. And all of that is counted before any of it is worked on.
+        All that arrived together is counted before any of it is worked on. And what never waits would else hold up
+        everything, probes and refusals too, for as long as all of it takes together.
         """
         self._beginning += 1
         try:
-            for _ in range(self._beginning):
+            if self._beginning == 1:
                 await asyncio.sleep(0)
+                return
+            loop = asyncio.get_running_loop()
+            begins: asyncio.Future[None] = loop.create_future()
+            if not self._line:
+                loop.call_soon(self._begin_some)
+            self._line.append(begins)
+            await begins
         finally:
             self._beginning -= 1
+
+    def _begin_some(self) -> None:
+        """Let begin, in the next round, as many as take no longer than a round should, and go on after that."""
+        some = ROUND_S / self._pace_s if self._pace_s else len(self._line)
+        for _ in range(min(max(1, int(some)), len(self._line))):
+            begins = self._line.popleft()
+            if not begins.done():  # else whoever waited has left
+                begins.set_result(None)
+        if self._line:
+            asyncio.get_running_loop().call_soon(self._begin_some)
 
     def leave(self) -> None:
         """Give the turn on, to the first who still waits and has not waited too long."""

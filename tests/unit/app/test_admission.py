@@ -207,3 +207,58 @@ async def test_how_fast_turns_end_is_told_by_those_that_end_while_all_are_taken(
         await turns.end(number)
     with pytest.raises(OverloadedError):
         turns.admission.arrive()  # 249 wait for a turn, and one ends every 30 s
+
+
+class Crowd:
+    """Requests that hold up the event loop as long as they last, and note in which round of it they began."""
+
+    def __init__(self, seconds: float, size: int = 8) -> None:
+        self.admission = Admission(size, 0, 60, 100, lambda: None, lambda: 0.0)
+        self.size = size
+        self.seconds = seconds
+        self.begun: list[tuple[int, int]] = []
+        self._round = 0
+
+    async def _request(self, number: int) -> None:
+        async with self.admission:
+            self.begun.append((number, self._round))
+            time.sleep(self.seconds)  # noqa: ASYNC251 - that is the point
+
+    async def _count_rounds(self) -> None:
+        while True:
+            self._round += 1
+            await asyncio.sleep(0)
+
+    async def come(self, leaving: Iterable[int] = ()) -> None:
+        """All at once; some leave again before they have begun."""
+        self.begun.clear()
+        counting = asyncio.create_task(self._count_rounds())
+        tasks = [asyncio.create_task(self._request(number)) for number in range(self.size)]
+        await asyncio.sleep(0)
+        for number in leaving:
+            tasks[number].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        counting.cancel()
+
+
+async def test_what_takes_long_begins_in_a_round_of_its_own_and_in_order():
+    crowd = Crowd(0.02)
+    for _ in range(3):  # how long it takes is learnt from the first
+        await crowd.come()
+    assert [number for number, _ in crowd.begun] == list(range(crowd.size))
+    rounds = [round_ for _, round_ in crowd.begun]
+    assert rounds == sorted(set(rounds))
+
+
+async def test_what_is_quick_begins_together():
+    crowd = Crowd(0)
+    for _ in range(3):
+        await crowd.come()
+    assert len({round_ for _, round_ in crowd.begun}) <= 3
+
+
+async def test_who_leaves_before_it_has_begun_gives_its_turn_back():
+    crowd = Crowd(0.02)
+    for leaving in ((), (0,), (3, 7), range(8), ()):
+        await crowd.come(leaving)
+        assert [number for number, _ in crowd.begun] == [n for n in range(crowd.size) if n not in leaving]
