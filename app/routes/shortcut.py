@@ -1,8 +1,8 @@
 """The way to the routes that do the work, past FastAPI.
 
-It tries its routes one after another, and wraps what it calls in a dozen layers (telemetry, limits, errors,
-dependencies, background tasks) that these routes do not need. That is an eighth of what a re-ranking costs. It knows
-and documents the routes all the same, and whatever is not exactly one of their paths goes its way.
+It tries its routes one after another, and wraps what it calls in layers (telemetry, limits, errors, dependencies,
+background tasks) that these routes do not need: those around its router alone are 27 of the 700 us that a re-ranking
+takes. It knows and documents the routes all the same, and whatever is not exactly one of their paths goes its way.
 """
 
 from collections.abc import Callable, Iterable
