@@ -40,20 +40,22 @@ class Source(Protocol):
     def compares(self) -> bool:
         """Whether relevance says how near a document is to the question; else it is only some order."""
 
-    async def held(self, bins: Sequence[int], limit: int) -> Pool:
-        """The best documents of each of the bins, up to `limit` a bin, best first."""
+    async def held(self, bins: Sequence[int], limit: int, together: bool = False) -> Pool:
+        """The best documents of the bins, best first: up to `limit` a bin, or, `together`, of all of them."""
 
 
 @dataclass(frozen=True)
 class FromIndex:
-    """Documents of the index, the best by the query of their own sign, or by the question.
+    """Documents of the index, the best of a bin by the query of its sign, where there are pole queries.
+
+    Without them, and for the best of several bins together, they are the best by the question.
 
     Parameters
     ----------
     poles : unit vectors of the pole queries, shape (3, dimension) for negative, neutral and positive; a dimension of 0
         stands for none.
     question : the unit vector whose similarities the pool's scores are, shape (dimension,), if they are one's. It
-        scores what is found, and finds it where there are no poles.
+        scores what is found.
     without : ids of the pool.
     """
 
@@ -68,17 +70,17 @@ class FromIndex:
     def compares(self) -> bool:
         return self.question is not None or self.poles.size > 0
 
-    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+    async def held(self, bins: Sequence[int], limit: int, together: bool = False) -> Pool:
         signs = _signs(self.scale)
-        by_question = self.question if self.question is not None and not self.poles.size else None
+        by_question = self.question if together or not self.poles.size else None
         queries = [self.poles[signs[b] + 1] if by_question is None else by_question for b in bins]
         wanted = [Wanted(b, self.scale.positions[b], query) for b, query in zip(bins, queries, strict=True)]
-        found = await self.index.held(self.entity, wanted, limit, self.without)
+        found = await self.index.held(self.entity, wanted, limit, self.without, together)
         scores, n = found.scores, len(found.ids)
         if self.question is not None and by_question is None:
             vectors = await self.index.vectors(found.ids)
             scores = [float(vectors[name] @ self.question) if name in vectors else 0.0 for name in found.ids]
-        return Pool([*found.ids], [None] * n, [*scores], scores, found.bins, [True] * n, [None] * n)
+        return Pool(list(found.ids), [None] * n, [*scores], scores, found.bins, [True] * n, [None] * n)
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,11 @@ class FromTail:
     def compares(self) -> bool:
         return True
 
-    async def held(self, bins: Sequence[int], limit: int) -> Pool:
+    async def held(self, bins: Sequence[int], limit: int, together: bool = False) -> Pool:
         matched, relevance = self.tail.matched, self.tail.relevance
         order = sorted((i for i, match in enumerate(matched) if match), key=lambda i: -relevance[i])
-        return self.tail.take([i for b in bins for i in [j for j in order if self.tail.bins[j] == b][:limit]])
+        groups = [bins] if together else [[b] for b in bins]
+        return self.tail.take([i for group in groups for i in [j for j in order if self.tail.bins[j] in group][:limit]])
 
 
 class PoleVectors:
@@ -128,9 +131,10 @@ async def entity_gated(source: Source, scale: OpinionScale, k: int, policy: Poli
         wanted = budget - len(found)
         if wanted <= 0:
             break
-        held = await source.held(bins, wanted)
-        near = [i for i, relevance in enumerate(held.relevance) if tau is None or relevance >= tau]
-        found = found.joined(held.take(sorted(near, key=lambda i: -held.relevance[i])[:wanted]))
+        held = await source.held(bins, wanted, together=True)
+        if tau is not None:
+            held = held.take([i for i, relevance in enumerate(held.relevance) if relevance >= tau])
+        found = found.joined(held)
     return found
 
 

@@ -54,7 +54,8 @@ def wanted(queries: Mapping[int, Vector]) -> list[Wanted]:
 
 def members(index: LocalCollection, entity: str = "room") -> dict[str, int]:
     """Document -> bin of those that hold an opinion on the entity."""
-    rows, bins = index.members(entity)
-    found = index.view().held(rows, bins, wanted(dict.fromkeys(bins.tolist(), NO_QUERY)), EVERYTHING, ())
-    assert len(set(found.ids)) == len(found.ids) == len(rows)
+    own = index.members(entity)
+    every_bin = wanted(dict.fromkeys(own[1].tolist(), NO_QUERY))
+    found = index.view().held(own, every_bin, EVERYTHING, (), together=True)
+    assert len(set(found.ids)) == len(found.ids) == len(own[0])
     return dict(zip(found.ids, found.bins, strict=True))

@@ -137,7 +137,12 @@ def _lengths(segment: Segment, lists: Rows) -> Rows:
 
 def best(scores: Scores, rows: Rows, k: int) -> tuple[Scores, Rows]:
     """The k highest scores, and all that equal the last of them, with their rows; in no order."""
-    if len(scores) <= k:
-        return scores, rows
-    kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+    kept = highest(scores, k)
     return scores[kept], rows[kept]
+
+
+def highest(scores: Scores, k: int) -> Rows:
+    """Positions of the k highest scores, and of all that equal the last of them, in ascending order."""
+    if not 0 < k < len(scores):
+        return np.arange(len(scores) if k > 0 else 0)
+    return np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])

@@ -29,6 +29,12 @@ class Held:
     bins: list[int]
     scores: list[float]
 
+    @classmethod
+    def of(cls, documents: Sequence[tuple[str, int, float]]) -> "Held":
+        """The columns of these documents."""
+        ids, bins, scores = zip(*documents, strict=True) if documents else ((), (), ())
+        return cls([*ids], [*bins], [*scores])
+
 
 class CollectionIndex(Protocol):
     """The documents of one collection that are neither deleted nor excluded; of the excluded ones just the names.
@@ -58,11 +64,14 @@ class CollectionIndex(Protocol):
         every replica.
         """
 
-    async def held(self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
-        """For each wanted bin the documents on the entity in that bin that are nearest to its query.
+    async def held(
+        self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str], together: bool = False
+    ) -> Held:
+        """Of the documents on the entity in the wanted bins those that are nearest to the query of their bin.
 
-        Bin after bin, up to `limit` a bin, best first, exact at any size; those in `without` are left out. The
-        similarity to a query of another dimension (0 where there is no encoder) is 0.
+        Exact at any size, best first: up to `limit` a bin, bin after bin; or, `together`, up to `limit` of all of the
+        bins. Those in `without` are left out. The similarity to a query of another dimension (0 where there is no
+        encoder) is 0.
         """
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:

@@ -15,7 +15,7 @@ from app.index.base import MAX_RESULTS, Held, Hit, Wanted
 from app.index.fresh import Fresh
 from app.index.merging import Part
 from app.index.products import Rows, Scores, inner_products
-from app.index.segment import EMPTY, Hashes, Numbers, Segment, segment_of
+from app.index.segment import EMPTY, Hashes, Members, Numbers, Segment, segment_of
 from app.store.base import IndexEntry, Labels, Vector
 
 SEAL_ROWS = 1000
@@ -98,23 +98,31 @@ class View:
         order = self._ranked(scores, rows)[:k]
         return list(zip(self._ids(rows[order]), scores[order].tolist(), strict=True))
 
-    def held(self, rows: Rows, bins: Numbers, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
-        """See `CollectionIndex.held`; rows and bins are those of the entity's opinions."""
-        found = Held([], [], [])
-        for b, _, query in wanted:
-            own = rows[bins == b]
-            scores, own = approximate.best(self._scores(own, query), own, limit + len(without))
-            order = self._ranked(scores, own)
-            upto, taken = 0, 0
-            while taken < limit and upto < len(order):
-                part = order[upto : upto + limit - taken]
-                named = zip(self._ids(own[part]), scores[part].tolist(), strict=True)
+    def held(
+        self, members: Members, wanted: Sequence[Wanted], limit: int, without: Collection[str], together: bool
+    ) -> Held:
+        """See `CollectionIndex.held`."""
+        found: list[tuple[str, int, float]] = []
+        for group in [wanted] if together and wanted else [[one] for one in wanted]:
+            rows, bins, scores = self._nearest(members, group, limit + len(without))
+            left, upto = limit, 0
+            while left and upto < len(rows):
+                part = slice(upto, upto + left)
+                named = zip(self._ids(rows[part]), bins[part].tolist(), scores[part].tolist(), strict=True)
                 more = [one for one in named if one[0] not in without]
-                found.ids.extend(name for name, _ in more)
-                found.scores.extend(score for _, score in more)
-                upto, taken = upto + len(part), taken + len(more)
-            found.bins.extend([b] * taken)
-        return found
+                found += more
+                upto, left = part.stop, left - len(more)
+        return Held.of(found)
+
+    def _nearest(self, members: Members, group: Sequence[Wanted], n: int) -> tuple[Rows, Numbers, Scores]:
+        """The n members in the bins of a group that are most similar, best first, and all that equal the last."""
+        rows = [members[0][members[1] == one.bin] for one in group]
+        scores = np.concatenate([self._scores(own, one.query) for own, one in zip(rows, group, strict=True)])
+        bins = np.repeat([one.bin for one in group], [len(own) for own in rows])
+        every = np.concatenate(rows)
+        kept = approximate.highest(scores, n)
+        order = kept[self._ranked(scores[kept], every[kept])]
+        return every[order], bins[order], scores[order]
 
     def living(self, rows: Rows) -> Rows:
         """Those of the rows, which are in ascending order or all of the segment, whose document is alive."""
@@ -281,8 +289,8 @@ class LocalCollection:
     def knows(self, entity: str) -> bool:
         return entity in self._held
 
-    def members(self, entity: str) -> tuple[Rows, Numbers]:
-        """Rows of the documents that hold an opinion on an entity, in ascending order, and its bins."""
+    def members(self, entity: str) -> Members:
+        """The living documents that hold an opinion on an entity."""
         rows, bins = self.segment.members(entity)
         if self._deaths:
             alive = self._died[rows] == 0
@@ -300,11 +308,13 @@ class LocalCollection:
             return view.search(query, k)
         return await asyncio.to_thread(view.search, query, k)
 
-    async def held(self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
-        view, (rows, bins) = self.view(), self.members(entity)
-        if len(rows) <= AT_ONCE:
-            return view.held(rows, bins, wanted, limit, without)
-        return await asyncio.to_thread(view.held, rows, bins, wanted, limit, without)
+    async def held(
+        self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str], together: bool = False
+    ) -> Held:
+        view, members = self.view(), self.members(entity)
+        if len(members[0]) <= AT_ONCE:
+            return view.held(members, wanted, limit, without, together)
+        return await asyncio.to_thread(view.held, members, wanted, limit, without, together)
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         fresh_rows, old, old_rows = self._rows_of(ids)

@@ -101,8 +101,10 @@ class QdrantCollection:
                 return hits[:k]
             limit *= 2
 
-    async def held(self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str]) -> Held:
-        dimension = await self._dimension() if self.knows(entity) and wanted else None
+    async def held(
+        self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str], together: bool = False
+    ) -> Held:
+        dimension = await self._dimension() if self.knows(entity) and wanted and limit else None
         if dimension is None:
             return Held([], [], [])
         most = limit + len(without)
@@ -112,14 +114,14 @@ class QdrantCollection:
             found = await self._nearest(
                 [(one.query, _opinion(entity, one.position)) for one in wanted], most, exact=True
             )
-        held = Held([], [], [])
+        held: list[tuple[str, int, float]] = []
         for one, points in zip(wanted, found, strict=True):
             bins = self._living(entity, [name for name, _ in points])
             known = [hit for hit in points if hit[0] not in without and bins.get(hit[0]) == one.bin][:limit]
-            held.ids.extend(name for name, _ in known)
-            held.bins.extend([one.bin] * len(known))
-            held.scores.extend(score for _, score in known)
-        return held
+            held += [(name, one.bin, score) for name, score in known]
+        if together:
+            held = sorted(held, key=lambda one: (-one[2], one[0]))[:limit]
+        return Held.of(held)
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         wanted = list(self._living(None, ids))

@@ -20,6 +20,8 @@ Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int32]
 Lists = tuple[Vector, Ends, NDArray[np.float32]]
 """`centroids`, `list_ends` and `spread`."""
+Members = tuple[Rows, Numbers]
+"""Rows that hold an opinion on an entity, in ascending order, and its bins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +129,8 @@ class Segment:
         at = np.minimum(np.searchsorted(members, rows), len(members) - 1)
         return np.where(members[at] == rows, bins[at], np.int32(-1))
 
-    def members(self, entity: str | None) -> tuple[Rows, Numbers]:
-        """Rows that hold an opinion on an entity, in ascending order, and its bins; none for None."""
+    def members(self, entity: str | None) -> Members:
+        """The members of an entity; none for None."""
         number = None if entity is None else self.entities.get(entity)
         if number is None:
             return self.member_rows[:0], self.member_bins[:0]

@@ -152,6 +152,30 @@ async def test_the_held_are_the_nearest_of_each_bin_and_of_the_entity_alone(held
     assert (await index.held("nothing", wanted({0: QUERY}), 9, ())).ids == []
 
 
+async def test_the_held_of_several_bins_together_are_the_nearest_of_them_all(held: Held):
+    index = await held.told(
+        [
+            entry("east", EAST, {"room": 0}),
+            entry("north", NORTH, {"room": 0}),
+            entry("west", WEST, {"room": 6}),
+            entry("up", NORTH, {"room": 6}),
+            entry("mild", EAST, {"room": 3}),
+        ]
+    )
+    # similar by 0.8 and 0.6 in bin 0, by 0.8 and -0.6 in bin 6
+    opposed = wanted({0: QUERY, 6: -QUERY})
+    found = await index.held("room", opposed, 3, (), together=True)
+    assert (set(found.ids[:2]), found.ids[2:]) == ({"east", "west"}, ["north"])
+    assert [{"east": 0, "west": 6, "north": 0}[name] for name in found.ids] == found.bins
+    assert found.scores == pytest.approx([0.8, 0.8, 0.6])
+    found = await index.held("room", opposed, 9, {"east", "nobody"}, together=True)
+    assert (found.ids, found.bins) == (["west", "north", "up"], [6, 0, 6])
+    for together in (False, True):
+        assert (await index.held("room", opposed, 0, (), together)).ids == []
+    assert (await index.held("room", [], 9, (), together=True)).ids == []
+    assert (await index.held("nothing", opposed, 9, (), together=True)).ids == []
+
+
 async def test_documents_of_an_entity_equal_brute_force(held: Held):
     """Two entities with close vectors, of which one is asked for: no document of the other, ever."""
     rng = np.random.default_rng(0)
@@ -164,6 +188,9 @@ async def test_documents_of_an_entity_equal_brute_force(held: Held):
         exact = sorted(((float(vectors[i] @ query), f"d{i}") for i in range(1, 200, 2) if i % 7 == b), reverse=True)
         found = await index.held("room", wanted({b: query}), 5, {exact[1][1]})
         assert found.ids == [name for _, name in [exact[0], *exact[2:6]]]
+    exact = sorted(((float(vectors[i] @ query), f"d{i}") for i in range(1, 200, 2) if i % 7 in (0, 1, 6)), reverse=True)
+    found = await index.held("room", wanted({0: query, 1: query, 6: query}), 9, {exact[1][1]}, together=True)
+    assert found.ids == [name for _, name in [exact[0], *exact[2:10]]]
     best = sorted(((float(vectors[i] @ query), f"d{i}") for i in range(200)), reverse=True)
     assert named(await index.search(query, 200)) == [name for _, name in best]
 

@@ -98,6 +98,16 @@ def test_a_collection_says_how_many_documents_expansion_adds(client: TestClient,
     assert rerank(client, collection)["decision"]["added"] == added
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_collection_says_how_many_documents_a_short_bin_gets(client: TestClient, n: int, named: bool) -> None:
+    """The bins of -30 and 0 are short; a pool whose documents have no ids leaves out nothing."""
+    collection = filled(client, f"n_exp {n} {named}", policy={"n_exp": n})
+    candidate = {"id": "top"} if named else {"opinions": [{"entity": "spa", "si": 30}]}
+    answer = rerank(client, collection, expansion="adaptive", candidates=[{"score": 1.0, **candidate}])
+    assert answer["decision"]["added"] == 2 * n
+
+
 def test_tau_leaves_out_what_is_far_from_the_question(client: TestClient) -> None:
     near = filled(client, "tau -1", policy={"tau": -1})
     far = filled(client, "tau 1", policy={"tau": 1})

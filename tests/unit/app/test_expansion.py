@@ -74,6 +74,20 @@ async def test_a_question_gives_the_scores_and_the_pole_queries_the_order():
     assert alone.relevance == pytest.approx([0.8, 0.6, 0.6])
 
 
+async def test_the_best_of_several_bins_together_are_found_by_the_question():
+    stored = index({"bad": (0, at(0.6)), "worse": (0, at(0.8)), "good": (6, at(-0.9))})
+    found = await in_index(stored, AXES, at(0.0)).held([0, 6], 2, together=True)
+    assert found.ids == ["bad", "worse"]
+    assert found.relevance == pytest.approx([0.8, 0.6])
+
+
+async def test_documents_that_nothing_tells_apart_are_not_taken_from_one_end_of_the_scale():
+    stored = index_of(entry(f"d{i}", None, {"room": 0 if i < 50 else 6}) for i in range(100))
+    found = await entity_gated(in_index(stored, NO_POLES), SCALE, 4, Policy())
+    assert len(found) == 20
+    assert 5 <= found.bins.count(0) <= 15
+
+
 async def test_without_vectors_to_compare_the_source_says_so():
     source = in_index(index({"bad": (0, at(0.6))}), NO_POLES)
     assert ((await source.held([0], EVERYTHING)).relevance, source.compares) == ([0], False)
@@ -83,6 +97,7 @@ async def test_of_a_tail_only_what_matches_is_held_by_bin_the_most_relevant_firs
     source = ranked([0, 6, 0, 3, 0], [0.1, 0.9, 0.3, 0.5, 0.2], [True, True, True, True, False])
     assert (await source.held([6, 0], 1)).ids == ["1", "2"]
     assert (await source.held([0, 5], EVERYTHING)).ids == ["2", "0"]
+    assert (await source.held([0, 6, 5], 2, together=True)).ids == ["1", "2"]
 
 
 async def test_the_most_extreme_opinions_come_first_then_the_most_similar():
