@@ -15,7 +15,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from app.index.products import Rows, Scores, inner_products
+from app.index.products import Rows, Scores, every_product, inner_products
 from app.index.ragged import positions
 from app.index.segment import Segment
 from app.store.base import Vector
@@ -74,10 +74,9 @@ def nearest_list(vectors: Vector, centroids: Vector) -> NDArray[np.int64]:
 def spread_of(vectors: Vector, lists: NDArray[np.int64], centroids: Vector) -> float:
     """Standard deviation of the similarities inside a list, over sampled queries and the lists near them."""
     spreads = []
-    every = np.arange(len(vectors))
     for query in vectors[:: max(1, len(vectors) // SPREAD_QUERIES)]:
-        similarities = inner_products(vectors, every, query)
-        near = np.argsort(-inner_products(centroids, np.arange(len(centroids)), query))[:SPREAD_LISTS]
+        similarities = every_product(vectors, query)
+        near = np.argsort(-every_product(centroids, query))[:SPREAD_LISTS]
         spreads += [similarities[lists == number].std() for number in near if (lists == number).sum() > 1]
     return float(np.mean(spreads)) if spreads else 1.0
 
@@ -89,7 +88,7 @@ def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Ro
     ----------
     living : those of the rows whose document is alive.
     """
-    similar = inner_products(segment.centroids, np.arange(len(segment.centroids)), query)
+    similar = every_product(segment.centroids, query)
     order = _most_similar(similar, NEAR)
     sizes = _lengths(segment, order).cumsum()
     scores, rows = np.zeros(0, np.float32), np.zeros(0, np.int64)
@@ -118,9 +117,8 @@ def nearest(segment: Segment, query: Vector, k: int, living: Callable[[Rows], Ro
 
 
 def _most_similar(similar: Scores, n: int) -> Rows:
-    """Positions of the n largest, from the largest down."""
-    least = max(len(similar) - n, 0)
-    chosen = np.argpartition(similar, least)[least:] if least else np.arange(len(similar))
+    """Positions of the n largest, and of all that equal the last of them, from the largest down."""
+    chosen = highest(similar, n)
     return chosen[np.argsort(-similar[chosen])]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.index import approximate
 from app.index.collection import LocalCollection
-from app.index.products import inner_products
+from app.index.products import every_product, inner_products
 from app.store.base import Vector
 from tests.indexes import entry, index_of, sealed, search
 
@@ -148,6 +148,7 @@ def test_a_product_is_the_same_to_the_last_bit_wherever_its_row_lies():
         query = rng.normal(size=dimension).astype(np.float32)
         every = inner_products(matrix, np.arange(50), query)
         assert every == pytest.approx(matrix @ query, abs=1e-5)
+        assert every_product(matrix, query) == pytest.approx(every, abs=1e-5)
         moved = np.concatenate([matrix[13:14], matrix])
         for i in (0, 13, 49):
             assert inner_products(matrix, np.array([i]), query)[0] == every[i]
@@ -166,4 +167,7 @@ def test_products_of_nothing_or_another_length_are_zero():
     matrix = np.ones((3, 2), np.float32)
     assert inner_products(matrix, np.zeros(0, np.int64), np.ones(2, np.float32)).tolist() == []
     assert inner_products(matrix, np.arange(3), np.ones(3, np.float32)).tolist() == [0, 0, 0]
+    assert every_product(matrix, np.ones(3, np.float32)).tolist() == [0, 0, 0]
+    assert every_product(matrix[:0], np.ones(2, np.float32)).tolist() == []
+    assert every_product(matrix.astype(np.float64)[::2], np.ones(2)).tolist() == [2, 2]
     assert inner_products(matrix.astype(np.float64)[::2], np.arange(2), np.ones(2)).tolist() == [2, 2]
