@@ -80,6 +80,7 @@ class Lookups:
         self._settings: Remembered[str, CollectionSettings] = Remembered(REMEMBERED_SETTINGS)
         self._targets: Remembered[tuple[str, str], ExternalTarget] = Remembered(REMEMBERED_TARGETS)
         self._counts: Remembered[Hashable, _Counted] = Remembered(REMEMBERED_COUNTS)
+        self._reading: dict[Hashable, asyncio.Task[Lookup]] = {}
         self._relabelled_s = 0.0  # when a registry was last seen to be another than before
         self._forgotten = 0  # times that `forget` was called: what was asked for before is not kept after
 
@@ -154,7 +155,25 @@ class Lookups:
         counted = self._counts.get((collection, entity, *facets))
         if counted is not None and monotonic() - counted.at <= self._staleness_s:
             return replace(counted.lookup, labels=labels)
-        return replace(await self._read(collection, entity, (), facets), labels=labels)
+        return replace(await self._read_for_all(collection, entity, facets), labels=labels)
+
+    async def _read_for_all(self, collection: str, entity: str | None, facets: Sequence[str]) -> Lookup:
+        """Counts, read once for all who ask for them before the answer is there; whoever leaves leaves it to the rest.
+
+        They are too old for many requests at the same moment: for all that are under way.
+        """
+        key, reading = (collection, entity, *facets), self._reading
+        task = reading.get(key)
+        if task is None:
+            task = reading[key] = asyncio.create_task(self._read(collection, entity, (), facets))
+
+            def done(task: asyncio.Task[Lookup]) -> None:
+                del reading[key]
+                if not task.cancelled():
+                    task.exception()  # seen, also where nobody waits for it any longer
+
+            task.add_done_callback(done)
+        return await asyncio.shield(task)
 
     async def _read(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
         before, begin = self._forgotten, monotonic()
@@ -176,6 +195,7 @@ class Lookups:
         """Something was written here: all counts are read anew."""
         self._forgotten += 1
         self._counts = Remembered(REMEMBERED_COUNTS)
+        self._reading = {}
 
     async def documents(self, collection: str, ids: Sequence[str]) -> tuple[dict[str, StoredDocument], str | None]:
         """Those of the documents that are stored, and why there are none, when the store cannot be reached."""

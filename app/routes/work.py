@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 PROBLEMS = (400, 401, 413, 415, 422, 429, 503, 504)
 """Statuses of the errors of a route that does such work."""
-PATIENCE_S = 0.02
-"""Only a request that takes longer is watched over; the others are answered before a client can think of leaving."""
+PATIENCE_S = 0.1
+"""Only a request that takes longer is watched over: a client that leaves sooner is rarer than watching is dear."""
 LARGE_BODY = 256 * 1024
 """Bytes from which a body is decoded in a thread, so that others are answered meanwhile."""
 

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.main import create_app
+from app.routes import work
 from app.settings import Settings
 
 Ask = Callable[..., Awaitable[tuple[int, dict[str, str], Any]]]
@@ -115,10 +116,21 @@ async def test_what_takes_too_long_ends_with_504_and_makes_room(tmp_path: Path) 
         assert (await ask("/rerank", SHORT))[0] != 429
 
 
-async def test_work_that_nobody_waits_for_is_dropped_and_counted(tmp_path: Path) -> None:
+async def test_what_waits_for_its_turn_is_dropped_when_nobody_waits_for_it(tmp_path: Path) -> None:
     async with serving(tmp_path, max_inflight=1, max_queue_ms=60_000) as ask:
-        await asyncio.gather(ask("/rerank", LONG), ask("/rerank", LONG, leaves=True), ask("/rerank", LONG, leaves=True))
+        async with ask.admission:  # somebody has the only turn
+            await asyncio.gather(*(ask("/rerank", SHORT, leaves=True) for _ in range(2)))
         assert await metric(ask, "warp_abandoned_total") == 2
+        assert (await ask("/rerank", SHORT))[0] == 200
+
+
+async def test_work_that_nobody_waits_for_is_dropped_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "PATIENCE_S", 0.001)
+    async with serving(tmp_path, max_inflight=1) as ask:
+        await ask("/rerank", LONG, leaves=True)
+        assert await metric(ask, "warp_abandoned_total") == 1
         assert (await ask("/rerank", SHORT))[0] == 200
 
 

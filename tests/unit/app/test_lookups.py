@@ -20,9 +20,11 @@ class Counted:
         self._store = store
         self.asked: list[list[str]] = []
         self.answers = True
+        self.reached = asyncio.Event()
 
     async def lookup(self, collection: str, entity: str | None, ids: Sequence[str], facets: Sequence[str]) -> Lookup:
         self.asked.append(list(ids))
+        self.reached.set()
         if not self.answers:
             await asyncio.Event().wait()
         return await self._store.lookup(collection, entity, ids, facets)
@@ -128,11 +130,58 @@ async def test_counts_that_were_asked_for_before_a_write_are_not_kept_after_it(s
     reader = Reader(store)
     await reader.follower.catch_up()
     under_way = asyncio.create_task(reader.of())
-    await asyncio.sleep(0)
+    await reader.store.reached.wait()
     reader.forget()
     await under_way
     await reader.of()
     assert len(reader.store.asked) == 2
+
+
+async def test_counts_that_many_ask_for_at_once_are_read_once(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    for round_ in (1, 2):
+        several = [reader.of() for _ in range(9)]
+        every = await asyncio.gather(*several, reader.of(entity="bar"))
+        assert [found.lookup.entity_counts for found in every] == [[[0, 1, 0, 0, 0, 0, 0]]] * 9 + [[[0] * 7]]
+        assert len(reader.store.asked) == 2 * round_
+        reader.forget()
+
+
+async def test_whoever_asks_after_a_write_is_not_told_what_was_asked_for_before_it(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    under_way = asyncio.create_task(reader.of())
+    await reader.store.reached.wait()
+    await store.apply("c", [put("b", {"room": 1})])
+    reader.forget()
+    assert (await reader.of()).lookup.domain_counts == [[0, 2, 0, 0, 0, 0, 0]]
+    await under_way
+
+
+async def test_a_read_goes_on_for_the_others_when_the_one_who_began_it_leaves(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    reader = Reader(store)
+    await reader.follower.catch_up()
+    first, second = asyncio.create_task(reader.of()), asyncio.create_task(reader.of())
+    await reader.store.reached.wait()
+    first.cancel()
+    assert (await second).lookup.domain_counts == [[0, 1, 0, 0, 0, 0, 0]]
+    assert first.cancelled()
+    assert len(reader.store.asked) == 1
+
+
+async def test_an_outage_is_told_to_all_who_wait_for_the_same_counts(store: Store):
+    await store.apply("c", [put("a", {"room": 1})])
+    reader = Reader(store, timeout_s=0.2)
+    await reader.follower.catch_up()
+    reader.store.answers = False
+    every = await asyncio.gather(*(reader.of("a") for _ in range(3)))
+    assert ["in time" in (found.outage or "") for found in every] == [True] * 3
+    assert [found.lookup.labels["a"].entity_bin for found in every] == [1] * 3
+    assert len(reader.store.asked) == 1
 
 
 async def test_a_store_that_does_not_answer_in_time_is_done_without_and_left_alone_for_a_while(store: Store):
