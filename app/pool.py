@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,9 @@ class Brought(list[CandidateInput]):
 
     def __init__(self, candidates: Sequence[CandidateInput | str], tail: Sequence[CandidateInput | str]) -> None:
         given = (*candidates, *tail) if tail else candidates
-        super().__init__([c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in given])
+        if set(map(type, given)) != {CandidateInput}:
+            given = [c if type(c) is CandidateInput else CandidateInput(text=str(c)) for c in given]
+        super().__init__(cast("Sequence[CandidateInput]", given))
         self.n_candidates = len(candidates)
         self.ids = [c.id for c in self]
         self.named = [name for name in self.ids if name is not None]
@@ -211,7 +213,8 @@ def pool_of_request(
             if c.si is not None:
                 own = bin_of_position(c.si, bin_of.scale)
             for o in c.opinions or ():
-                b = bin_of[o.entity, o.si, o.sentiment, o.intensity, o.stars]
+                by_si = o.sentiment is None and o.intensity is None and o.stars is None
+                b = bin_of[(o.entity, o.si) if by_si else (o.entity, o.si, o.sentiment, o.intensity, o.stars)]
                 if b is not None and not matches:
                     own, matches = b, True
         except InvalidRequestError as error:
@@ -231,7 +234,7 @@ def pool_of_request(
 
 
 class _OpinionBins(dict[tuple[Any, ...], int | None]):
-    """What an opinion says (the first five fields of `OpinionInput`) -> its bin; None unless it is about the entity.
+    """What an opinion says (the first fields of `OpinionInput`) -> its bin; None unless it is about the entity.
 
     The candidates of a request say the same few things over and over; each is worked out once.
     """
@@ -294,8 +297,7 @@ async def _vectors(brought: Brought, encoder: Encoder) -> Vector:
 
 def without_duplicates(pool: Pool) -> tuple[Pool, int]:
     """The pool with each id once, under its best score, and how many were dropped. Candidates without id all stay."""
-    named = [name for name in pool.ids if name is not None]
-    if len(set(named)) == len(named):
+    if len(set(pool.ids)) == len(pool):
         return pool, 0
     best: dict[str, int] = {}
     for position, name in enumerate(pool.ids):
@@ -304,7 +306,8 @@ def without_duplicates(pool: Pool) -> tuple[Pool, int]:
             if before is None or pool.relevance[position] > pool.relevance[before]:
                 best[name] = position
     kept = [p for p, name in enumerate(pool.ids) if name is None or best[name] == p]
-    return pool.take(kept), len(pool) - len(kept)
+    dropped = len(pool) - len(kept)
+    return (pool.take(kept), dropped) if dropped else (pool, 0)
 
 
 def tail_beyond(pool: Pool, tail: Pool) -> Pool:

@@ -283,8 +283,10 @@ class _Run:
         deficit: Sequence[int],
     ) -> Pool:
         """The pool with what expansion finds; the same pool when there is nothing to do (self-bypass)."""
+        if name == "none" or self.entity is None:
+            return pool
         dense = attainable_em(pool.matched, self.typical_k) >= self.policy.dense_em
-        if name == "none" or self.entity is None or (not deficit and (dense or name == "adaptive")):
+        if not deficit and (dense or name == "adaptive"):
             return pool
         source = await self._source(pool, tail, self.entity, name)
         k, policy = self.request.k, self.policy

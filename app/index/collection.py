@@ -311,7 +311,10 @@ class LocalCollection:
     async def held(
         self, entity: str, wanted: Sequence[Wanted], limit: int, without: Collection[str], together: bool = False
     ) -> Held:
-        view, members = self.view(), self.members(entity)
+        members = self.members(entity)
+        if not len(members[0]):
+            return Held([], [], [])
+        view = self.view()
         if len(members[0]) <= AT_ONCE:
             return view.held(members, wanted, limit, without, together)
         return await asyncio.to_thread(view.held, members, wanted, limit, without, together)

@@ -25,8 +25,7 @@ class LocalIndex:
         return sum(map(len, self._collections.values()))
 
     def __getitem__(self, collection: str) -> LocalCollection:
-        index = self._collections.get(collection)
-        return LocalCollection() if index is None else index
+        return self._collections.get(collection, _NOTHING)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -54,3 +53,7 @@ class LocalIndex:
     def to_seal(self) -> list[str]:
         """Names of the collections that are worth a new segment."""
         return [name for name, index in self._collections.items() if index.needs_sealing()]
+
+
+_NOTHING = LocalCollection()
+"""A collection of which nothing has come yet; only ever read."""
