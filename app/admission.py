@@ -1,7 +1,9 @@
 """How much is worked on at once: a bounded number of requests, a short queue for the next, a bounded sum of bodies.
 
 What comes beyond is refused at once, so that what is accepted is answered as quickly as ever, and memory stays flat. A
-request that would wait too long, going by how fast turns end, is beyond it too.
+request that would wait too long, going by how fast turns end, is beyond it too. How long that is depends: a burst is
+worked off, but where one after another has to be refused, all would only wait longer for as much as a shorter queue
+gets done (the idea of Nichols and Jacobson, "Controlling queue delay", 2012).
 
 Those whose bodies are still on their way do not wait for a turn, and are no load while their clients are slow. But when
 the event loop does not keep up, it is the service that they wait for, and they count.
@@ -20,6 +22,10 @@ LEAST_S = 0.001
 """Timers are no finer than that."""
 ROUND_S = 0.01
 """What begins in one round of the event loop should take no longer together, if it is more than one request."""
+STANDING_S = 0.3
+"""A queue that has made refuse, now and again, for so long is no burst; when nobody was refused for so long, it is over."""
+STANDING_SHARE = 1 / 3
+"""Of the longest wait, while there is such a queue."""
 LATE_S = 0.01
 """An event loop that is this late does not keep up."""
 
@@ -31,7 +37,7 @@ class Admission:
     ----------
     max_inflight : requests that are worked on at once.
     max_queued : requests that may wait for their turn.
-    max_wait_s : how long they may wait.
+    max_wait_s : how long they may wait; a third of that in an overload that lasts.
     max_bytes : what all bodies that were read and not yet answered may hold together.
     refused : is told of each that is refused.
     late_s : how long what arrives now has waited for the event loop, in seconds.
@@ -55,6 +61,7 @@ class Admission:
         self._line: deque[asyncio.Future[None]] = deque()
         self._pace_s = 0.0
         self._last_end_s = self._busy_from_s = 0.0
+        self._overload_from_s = self._overload_seen_s = -STANDING_S
         self._max_queued = max_queued
         self._max_wait_s = max_wait_s
         self._max_bytes = max_bytes
@@ -92,7 +99,20 @@ class Admission:
         if self._late_s() > LATE_S:
             waiting = self._present - self._max_inflight + announced
         before = max(waiting, len(self._queue) + self._beginning + announced)
-        return waiting >= self._max_queued or before * self._pace_s > self._max_wait_s
+        return waiting >= self._max_queued or self._is_too_long(before * self._pace_s)
+
+    def _is_too_long(self, wait_s: float) -> bool:
+        if wait_s <= STANDING_SHARE * self._max_wait_s:
+            return False
+        now = monotonic()
+        is_new = now - self._overload_seen_s > STANDING_S
+        lasts = not is_new and now - self._overload_from_s > STANDING_S
+        if not lasts and wait_s <= self._max_wait_s:
+            return False
+        if is_new:
+            self._overload_from_s = now
+        self._overload_seen_s = now
+        return True
 
     def depart(self) -> None:
         """A request that had arrived is gone."""
