@@ -23,7 +23,7 @@ LEAST_S = 0.001
 ROUND_S = 0.01
 """What begins in one round of the event loop should take no longer together, if it is more than one request."""
 STANDING_S = 0.3
-"""A queue that has made refuse, now and again, for so long is no burst; when nobody was refused for so long, it is over."""
+"""What goes on for so long is no burst; and when nobody was refused for so long, it is over."""
 STANDING_SHARE = 1 / 3
 """Of the longest wait, while there is such a queue."""
 LATE_S = 0.01
