@@ -24,7 +24,7 @@ ROUND_S = 0.01
 """What begins in one round of the event loop should take no longer together, if it is more than one request."""
 STANDING_S = 0.3
 """What goes on for so long is no burst; and when nobody was refused for so long, it is over."""
-STANDING_SHARE = 1 / 3
+STANDING_SHARE = 1 / 6
 """Of the longest wait, while there is such a queue."""
 LATE_S = 0.01
 """An event loop that is this late does not keep up."""
@@ -37,7 +37,7 @@ class Admission:
     ----------
     max_inflight : requests that are worked on at once.
     max_queued : requests that may wait for their turn.
-    max_wait_s : how long they may wait; a third of that in an overload that lasts.
+    max_wait_s : how long they may wait; a sixth of that in an overload that lasts.
     max_bytes : what all bodies that were read and not yet answered may hold together.
     refused : is told of each that is refused.
     late_s : how long what arrives now has waited for the event loop, in seconds.
