@@ -13,7 +13,7 @@ comma := ,
 EXTRAS := $(if $(FULL),dev$(comma)full,dev)
 READY := $(VENV)/ready-$(EXTRAS)
 
-.PHONY: env run test check format audit reliability load clean
+.PHONY: env run test check format audit reliability load image clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -56,6 +56,9 @@ reliability: $(READY) ## the reliability scoreboard, an hour; SHORT=1: minutes; 
 
 load: $(READY) ## a load on a service of its own, held against the SLA; SHAPE=spike, SHAPE=soak
 	$(BIN)/python -m loadtest.traffic --shape $(or $(SHAPE),ramp) --html load.html
+
+image: ## build the container image and try it; ENGINE=podman
+	deploy/try-image.sh
 
 clean: ## remove the environment and the demo's data
 	rm -rf $(VENV) .warp
