@@ -154,7 +154,9 @@ async def _latency(ours: Server, seconds: float) -> None:
             raise RuntimeError(f"not all were answered: {answers.counts()}")
         bound_ms = _bound(before, _rerank_buckets(ours), 0.99) * 1000
         times = " | ".join(f"{good.ms(share):.2f}" for share in (0.5, 0.9, 0.99, 1))
-        print(f"| {name} | {capacity:,.0f} | {SHARE * capacity:,.0f} | {busy:.0%} | {times} | {bound_ms:g} |", flush=True)
+        print(
+            f"| {name} | {capacity:,.0f} | {SHARE * capacity:,.0f} | {busy:.0%} | {times} | {bound_ms:g} |", flush=True
+        )
 
 
 def _rerank_buckets(server: Server) -> dict[float, float]:
