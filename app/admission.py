@@ -20,8 +20,10 @@ PACE_WEIGHT = 0.05
 """Of the last turn in the mean time between the ends of two."""
 LEAST_S = 0.001
 """Timers are no finer than that."""
-ROUND_S = 0.005
-"""What begins in one round of the event loop should take no longer together, if it is more than one request."""
+ROUND_S = 0.002
+"""What begins in one round of the event loop should take no longer together, if it is more than one request: answers
+leave, and probes and what comes next are read, between two rounds. Rounds of one request would cost 5% of the work.
+"""
 STANDING_S = 0.3
 """What goes on for so long is no burst; and when nobody was refused for so long, it is over."""
 STANDING_SHARE = 1 / 6
