@@ -1,9 +1,7 @@
 """How much is worked on at once: a bounded number of requests, a short queue for the next, a bounded sum of bodies.
 
 What comes beyond is refused at once, so that what is accepted is answered as quickly as ever, and memory stays flat. A
-request that would wait too long, going by how fast turns end, is beyond it too. How long that is depends: a burst is
-worked off, but where one after another has to be refused, all would only wait longer for as much as a shorter queue
-gets done (the idea of Nichols and Jacobson, "Controlling queue delay", 2012).
+request that would wait too long, going by how fast turns end, is beyond it too.
 
 Those whose bodies are still on their way do not wait for a turn, and are no load while their clients are slow. But when
 the event loop does not keep up, it is the service that they wait for, and they count.
@@ -15,6 +13,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from app.errors import OverloadedError
+from app.queue_delay import QueueDelay
 
 PACE_WEIGHT = 0.05
 """Of the last turn in the mean time between the ends of two."""
@@ -24,10 +23,6 @@ ROUND_S = 0.002
 """What begins in one round of the event loop should take no longer together, if it is more than one request: answers
 leave, and probes and what comes next are read, between two rounds. Rounds of one request would cost 5% of the work.
 """
-STANDING_S = 0.3
-"""What goes on for so long is no burst; and when nobody was refused for so long, it is over."""
-STANDING_SHARE = 1 / 6
-"""Of the longest wait, while there is such a queue."""
 LATE_S = 0.01
 """An event loop that is this late does not keep up."""
 
@@ -39,7 +34,7 @@ class Admission:
     ----------
     max_inflight : requests that are worked on at once.
     max_queued : requests that may wait for their turn.
-    max_wait_s : how long they may wait; a sixth of that in an overload that lasts.
+    max_wait_s : how long they may wait; see `QueueDelay`.
     max_bytes : what all bodies that were read and not yet answered may hold together.
     refused : is told of each that is refused.
     late_s : how long what arrives now has waited for the event loop, in seconds.
@@ -63,9 +58,9 @@ class Admission:
         self._line: deque[asyncio.Future[None]] = deque()
         self._pace_s = 0.0
         self._last_end_s = self._busy_from_s = 0.0
-        self._overload_from_s = self._overload_seen_s = -STANDING_S
         self._max_queued = max_queued
         self._max_wait_s = max_wait_s
+        self._delay = QueueDelay(max_wait_s)
         self._max_bytes = max_bytes
         self._bytes = 0
         self._queue: deque[tuple[asyncio.Future[None], float]] = deque()
@@ -101,20 +96,7 @@ class Admission:
         if self._late_s() > LATE_S:
             waiting = self._present - self._max_inflight + announced
         before = max(waiting, len(self._queue) + self._beginning + announced)
-        return waiting >= self._max_queued or self._is_too_long(before * self._pace_s)
-
-    def _is_too_long(self, wait_s: float) -> bool:
-        if wait_s <= STANDING_SHARE * self._max_wait_s:
-            return False
-        now = monotonic()
-        is_new = now - self._overload_seen_s > STANDING_S
-        lasts = not is_new and now - self._overload_from_s > STANDING_S
-        if not lasts and wait_s <= self._max_wait_s:
-            return False
-        if is_new:
-            self._overload_from_s = now
-        self._overload_seen_s = now
-        return True
+        return waiting >= self._max_queued or self._delay.is_too_long(before * self._pace_s)
 
     def depart(self) -> None:
         """A request that had arrived is gone."""

@@ -79,7 +79,11 @@ class Settings(BaseSettings):
     max_queued: int = Field(
         default=64, ge=0, description="requests that may wait for their turn; more are refused, 429"
     )
-    max_queue_ms: int = Field(default=150, ge=1, description="a request that has waited longer is refused too, in ms")
+    max_queue_ms: int = Field(
+        default=150,
+        ge=1,
+        description="a request that would wait longer is refused too, in ms; a sixth of that while an overload lasts",
+    )
     max_inflight_bytes: int = Field(
         default=64 * 2**20, ge=1024, description="of all bodies that are held at once, in each process"
     )

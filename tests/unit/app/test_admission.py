@@ -209,47 +209,6 @@ async def test_how_fast_turns_end_is_told_by_those_that_end_while_all_are_taken(
         turns.admission.arrive()  # 249 wait for a turn, and one ends every 30 s
 
 
-async def test_while_an_overload_lasts_a_sixth_of_the_wait_is_too_long(monkeypatch: pytest.MonkeyPatch):
-    now = 1e6
-    monkeypatch.setattr("app.admission.monotonic", lambda: now)
-    turns = Turns(max_inflight=1, max_queued=1000, max_wait_s=5000)
-
-    def is_refused() -> bool:
-        try:
-            turns.admission.arrive()
-        except OverloadedError:
-            return True
-        turns.admission.depart()
-        return False
-
-    async def leave(tasks: list[asyncio.Task[None]]) -> None:
-        for task in tasks:
-            task.cancel()
-        await settled()
-
-    first = await turns.start(range(250))
-    for number in range(150):
-        now += 30
-        await turns.end(number)
-    crowd = await turns.start(range(250, 350))  # 199 wait, and a turn takes 30 s
-    for later_s in (0, 0.2):
-        now += later_s
-        assert is_refused()
-    await leave(crowd)
-    assert not is_refused()  # 99 wait: less than what is allowed, and so far it may have been a burst
-    crowd = await turns.start(range(350, 450))
-    now += 0.2
-    assert is_refused()
-    await leave(crowd)
-    assert is_refused()
-    await leave(first[-80:])
-    assert not is_refused()  # 19 wait: less than a sixth
-    await turns.start(range(450, 530))
-    assert is_refused()
-    now += 0.4
-    assert not is_refused()  # nobody was refused for long enough
-
-
 class Crowd:
     """Requests that hold up the event loop as long as they last, and note in which round of it they began."""
 
