@@ -1,7 +1,7 @@
 """How long a request may wait for its turn: long in a burst, which is worked off, short in an overload that lasts.
 
-In such an overload all would only wait longer for as much as gets done with a shorter queue. What tells the two apart is
-not that a queue is long, but that it stays so (Nichols and Jacobson, "Controlling queue delay", 2012).
+In such an overload all would only wait longer for as much as a shorter queue gets done. What tells the two apart is not
+that a queue is long, but that it stays so (Nichols and Jacobson, "Controlling queue delay", 2012).
 """
 
 from time import monotonic
