@@ -37,7 +37,7 @@ def inner_products(matrix: Vector, rows: Rows, query: Vector) -> Scores:
 def every_product(matrix: Vector, query: Vector) -> Scores:
     """Products of all rows, matrix @ query: a fifth faster, but not the same as those above to the last bit.
 
-    For centroids, of which it only matters which are near.
+    For what hangs on no equality: which centroids are near, and how similarities spread.
     """
     if query.shape != matrix.shape[1:]:
         return np.zeros(len(matrix), np.float32)

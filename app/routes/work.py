@@ -19,7 +19,7 @@ T = TypeVar("T")
 PROBLEMS = (400, 401, 413, 415, 422, 429, 503, 504)
 """Statuses of the errors of a route that does such work."""
 PATIENCE_S = 0.1
-"""Only a request that takes longer is watched over: a client that leaves sooner is rarer than watching is dear."""
+"""A request that takes longer is watched over, by a task and a timer; one that is left sooner is answered anyway."""
 LARGE_BODY = 256 * 1024
 """Bytes from which a body is decoded in a thread, so that others are answered meanwhile."""
 
